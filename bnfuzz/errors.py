@@ -1,0 +1,29 @@
+"""What the tool raises: misuse of it, and trouble with the machine it runs on.
+
+A disagreement between a backend and the reference is never an exception; it is a verdict.
+Every message names the thing, its value, the rule it breaks and the remedy.
+"""
+
+
+class BnfuzzError(Exception):
+    """Base of everything this package raises on purpose; `exit_code` is what the command line returns."""
+
+    exit_code = 3
+
+
+class UsageError(BnfuzzError):
+    """Bad input from the caller: an argument, a file, a function."""
+
+    exit_code = 2
+
+
+class CaseFileError(UsageError):
+    """A case file that cannot be read: names the file, the place in it and the remedy."""
+
+
+class InfrastructureError(BnfuzzError):
+    """The machine failed us: an environment that cannot be made, a worker that will not start."""
+
+
+class InternalError(BnfuzzError):
+    """A broken invariant of this package itself (a NaN in an error bound, say); always a bug to report."""
