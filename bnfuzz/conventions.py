@@ -15,7 +15,16 @@ from bnfuzz.formats import Format, FormatName
 
 FormatTriple = tuple[FormatName, FormatName, FormatName]
 
-ALL_FORMATS: tuple[FormatTriple, ...] = tuple((name, name, name) for name in ("float16", "bfloat16", "float32", "float64"))  # type: ignore[misc]  # mypy widens the generator's literals
+ALL_FORMATS: tuple[FormatTriple, ...] = (
+    ("float16", "float16", "float16"),
+    ("bfloat16", "bfloat16", "bfloat16"),
+    ("float32", "float32", "float32"),
+    ("float64", "float64", "float64"),
+)
+MIXED_FORMATS: tuple[FormatTriple, ...] = (
+    ("float16", "float32", "float32"),
+    ("bfloat16", "float32", "float32"),
+)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,34 @@
+"""bnfuzz: differential fuzz testing of batch normalization against a certified reference.
+
+The public names are loaded on first use: worker environments hold only NumPy and their framework.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import MappingProxyType
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = MappingProxyType(
+    {
+        "Spec": "bnfuzz.case",
+        "Inputs": "bnfuzz.case",
+        "Case": "bnfuzz.case",
+        "Outputs": "bnfuzz.case",
+        "batch_norm_spec": "bnfuzz.case",
+        "Conventions": "bnfuzz.conventions",
+        "Summation": "bnfuzz.conventions",
+        "reference": "bnfuzz.numerics.reference",
+        "judge": "bnfuzz.judge.compare",
+    }
+)
+
+__all__ = ["__version__", *_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'bnfuzz' has no attribute {name!r}")
+    return getattr(importlib.import_module(_PUBLIC[name]), name)
