@@ -1,0 +1,311 @@
+"""The reference: exact values and error bounds of every output, with a certificate of its own.
+
+The formula is evaluated on a rung of precision (float64, double-double, mpmath), and with it the bound of that
+rung itself. A trial whose rung is not fine enough, e_rung > bound/8 somewhere, goes one rung up; the comparison
+asks error + e_rung ≤ bound, so that what is left of the reference's own error never passes for the subject's.
+float64 subjects start at double-double. Bounds are inflated by 1 + (n + 100)·2^-52, since they are themselves
+evaluated in float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnfuzz.case import OUTPUT_NAMES, Array, Inputs, Spec, check_inputs, expected_outputs
+from bnfuzz.conventions import Conventions
+from bnfuzz.errors import UsageError
+from bnfuzz.numerics.doubledouble import DoubleDouble
+from bnfuzz.numerics.formula import Problem, Variant, inference, training
+from bnfuzz.numerics.multiprecision import Multiprecision
+from bnfuzz.numerics.rules import Rules, rules_of
+from bnfuzz.numerics.tracked import CAPPED, RAW, RUNG, Flag, Tracked, TrackedArithmetic
+from bnfuzz.numerics.undefined import Undefined, separate
+from bnfuzz.numerics.values import Float, Float64, Values
+
+Rung = Literal["float64", "double-double", "mpmath"]
+RUNGS: tuple[Rung, ...] = get_args(Rung)
+
+CERTIFICATE_SHARE = 8.0
+"""A rung serves while its own bound is at most the subject's bound divided by this."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OutputReference:
+    """One output of K trials, every array (K, *shape of the output).
+
+    value, rest  the exact value as an unevaluated sum of two float64
+    bound        how far a sound kernel may be from it, hard limits included
+    raw_bound    the same without the hard limits
+    rung_bound   how far (value + rest) itself may be from the truth
+    flag         a sound kernel may overflow or divide by zero on the way
+    undefined    the output has no defined value here
+    """
+
+    value: Float
+    rest: Float
+    bound: Float
+    raw_bound: Float
+    rung_bound: Float
+    flag: Flag
+    undefined: Flag
+
+    def error(self, observed: Array) -> Float:
+        """|observed − exact|; infinite or NaN where observed is."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.abs((np.asarray(observed, dtype=np.float64) - self.value) - self.rest)
+
+    def select(self, index: NDArray[np.intp] | slice) -> OutputReference:
+        return OutputReference(**{name: array[index] for name, array in vars(self).items()})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Channels:
+    """Facts about every statistic group of K trials, from exact values: (K, *shape) with reduced axes of length 1.
+
+    xhat_bound has the full shape of x: the capped bound of x̂.
+    """
+
+    mean: Float
+    variance: Float
+    constant: Flag
+    kappa: Float
+    xhat_bound: Float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reference:
+    """Exact values and bounds for (Spec, Inputs) under one set of Rules. `rungs`: which rung served each trial."""
+
+    spec: Spec
+    rules: Rules
+    problem: Problem
+    outputs: dict[str, OutputReference]
+    channels: Channels
+    rungs: tuple[Rung, ...]
+
+
+def reference(spec: Spec, inputs: Inputs, conventions: Conventions, *, rung: Rung | None = None) -> Reference:
+    """The Reference of all trials; `rung` forces one rung (confirmation uses "mpmath").
+
+    Raises UsageError for a Spec of several steps (each is judged from the state that the backend produced:
+    use Inputs.at_step) and for arrays that do not fit the Spec.
+    """
+    if len(spec.steps) != 1:
+        raise UsageError(f"steps={spec.steps}: a reference is of one step; take each with Inputs.at_step")
+    check_inputs(spec, inputs)
+    return evaluate(spec, inputs, rules_of(spec, conventions), rung=rung)
+
+
+def evaluate(
+    spec: Spec, inputs: Inputs, rules: Rules, *, rung: Rung | None = None, variant: Variant = "sound"
+) -> Reference:
+    """`reference` for given Rules, or the bounds of a known unstable `variant` of the formula."""
+    stated = problem_of(spec, inputs, rules)
+    undefined = separate(stated, rules, spec.mode)
+    if spec.size == 0:
+        return _empty(spec, inputs, rules, stated)
+    first: Rung = rung or ("double-double" if rules.compute.name == "float64" else "float64")
+    result = _on_rung(spec, inputs.trials, rules, undefined, first, variant)
+    if rung is not None:
+        return result
+    for finer in RUNGS[RUNGS.index(first) + 1 :]:
+        coarse = _too_coarse(result)
+        if not coarse.any():
+            break
+        index = np.flatnonzero(coarse)
+        part = _on_rung(spec, len(index), rules, _select(undefined, index), finer, variant)
+        result = _merged(result, part, index)
+    return result
+
+
+def problem_of(spec: Spec, inputs: Inputs, rules: Rules) -> Problem:
+    """The arrays as float64, parameters and statistics with their missing axes as length 1."""
+    rank = spec.rank
+    trials = inputs.trials
+
+    def along(array: Array | None, axes: tuple[int, ...]) -> Float | None:
+        if array is None:
+            return None
+        wide = np.asarray(array, dtype=np.float64)
+        order = sorted(range(len(axes)), key=lambda position: axes[position])
+        wide = np.transpose(wide, (0, *(1 + position for position in order)))
+        return wide.reshape(trials, *(spec.shape[axis] if axis in axes else 1 for axis in range(rank)))
+
+    gamma = None if rules.fix_gamma else along(inputs.gamma, spec.affine_axes)
+    return Problem(
+        x=np.asarray(inputs.x, dtype=np.float64),
+        gamma=gamma,
+        beta=along(inputs.beta, spec.affine_axes),
+        running_mean=along(inputs.running_mean, spec.kept_axes),
+        running_var=along(inputs.running_var, spec.kept_axes),
+        cotangent=None if inputs.cotangent is None else np.asarray(inputs.cotangent, dtype=np.float64),
+        loss=spec.cotangent,
+        size=spec.size,
+        n=spec.n,
+        reduced=tuple(axis - rank for axis in spec.reduced_axes),
+        parameter=tuple(axis - rank for axis in range(rank) if axis not in spec.affine_axes),
+        centred=spec.operation != "rms_norm",
+    )
+
+
+def parameter_order(spec: Spec, array: Array) -> Array:
+    """(K, sizes along ascending parameter axes) -> (K, *parameter_shape), in the order the Spec names the axes."""
+    axes = spec.affine_axes
+    ascending = sorted(axes)
+    return np.transpose(array, (0, *(1 + ascending.index(axis) for axis in axes)))
+
+
+def _values(rung: Rung) -> Values:
+    return {"float64": Float64, "double-double": DoubleDouble, "mpmath": Multiprecision}[rung]()
+
+
+def _on_rung(spec: Spec, trials: int, rules: Rules, undefined: Undefined, rung: Rung, variant: Variant) -> Reference:
+    problem = undefined.problem
+    values = _values(rung)
+    arithmetic = TrackedArithmetic(values, rules.compute, flushes=rules.flushes, summation=rules.summation)
+    with np.errstate(all="ignore"):
+        tracked = (
+            training(arithmetic, problem, rules, variant)
+            if spec.mode == "training"
+            else inference(arithmetic, problem, rules)
+        )
+        inflation = 1 + (spec.n + 100) * 2.0**-52
+        outputs = {}
+        for name, (shape, _) in expected_outputs(spec).items():
+            if name in tracked:
+                outputs[name] = _output(spec, name, tracked[name], undefined.masks[name], values, (trials, *shape), inflation)
+        if rules.fix_gamma and spec.has_gamma:
+            outputs["dgamma"] = _constant((trials, *spec.parameter_shape), 0.0)
+        channels = _channels(tracked, problem, rules, values, spec.mode)
+    return Reference(
+        spec=spec, rules=rules, problem=problem, outputs=outputs, channels=channels, rungs=(rung,) * trials
+    )
+
+
+def _output(
+    spec: Spec, name: str, a: Tracked, mask: Flag, values: Values, shape: tuple[int, ...], inflation: float
+) -> OutputReference:
+    value, rest = values.split(a.v)
+    full = np.broadcast_shapes(value.shape, mask.shape, (shape[0], *(1,) * (value.ndim - 1)))
+
+    def shaped(array: Array) -> Array:
+        wide = np.broadcast_to(array, full)
+        if name in ("dgamma", "dbeta"):
+            sizes = tuple(spec.shape[axis] for axis in sorted(spec.affine_axes))
+            return parameter_order(spec, wide.reshape(shape[0], *sizes))
+        return wide.reshape(shape)
+
+    return OutputReference(
+        value=shaped(value),
+        rest=shaped(rest),
+        bound=shaped(a.e[CAPPED] * inflation),
+        raw_bound=shaped(a.e[RAW] * inflation),
+        rung_bound=shaped(a.e[RUNG] * inflation),
+        flag=shaped(a.flag),
+        undefined=shaped(mask),
+    )
+
+
+def _channels(tracked: dict[str, Tracked], problem: Problem, rules: Rules, values: Values, mode: str) -> Channels:
+    if mode == "training":
+        mean = values.split(tracked["batch_mean"].v)[0]
+        variance = values.split(tracked["batch_var"].v)[0]
+        low = np.min(problem.x, axis=problem.reduced, keepdims=True)
+        constant = low == np.max(problem.x, axis=problem.reduced, keepdims=True)
+        if not problem.centred:
+            mean = np.zeros_like(variance)
+    else:
+        assert problem.running_mean is not None and problem.running_var is not None
+        mean, variance = problem.running_mean, problem.running_var
+        constant = np.zeros(mean.shape, dtype=bool)
+    variance = np.where(constant, 0.0, variance)
+    spread = variance + rules.eps
+    kappa = np.where(spread > 0, np.hypot(1.0, mean / np.sqrt(np.where(spread > 0, spread, 1.0))), np.inf)
+    return Channels(
+        mean=mean, variance=variance, constant=constant, kappa=kappa, xhat_bound=tracked["xhat"].e[CAPPED]
+    )
+
+
+def _too_coarse(result: Reference) -> NDArray[np.bool_]:
+    """Trials in which some defined element's rung bound is above its share of the subject's bound."""
+    coarse = np.zeros(len(result.rungs), dtype=bool)
+    for output in result.outputs.values():
+        fine = np.isfinite(output.rung_bound) & np.isfinite(output.value)
+        fine &= output.rung_bound <= output.bound / CERTIFICATE_SHARE
+        # An exact output (a kept statistic) has both bounds 0 and is fine as it is.
+        bad = ~fine & ~output.undefined
+        coarse |= bad.reshape(len(coarse), -1).any(axis=1)
+    return coarse
+
+
+def _select(undefined: Undefined, index: NDArray[np.intp]) -> Undefined:
+    def picked(array: Array | None) -> Array | None:
+        return None if array is None else array[index]
+
+    problem = undefined.problem
+    arrays = ("x", "gamma", "beta", "running_mean", "running_var", "cotangent")
+    part = replace(problem, **{name: picked(getattr(problem, name)) for name in arrays})
+    masks = {name: mask[index] if mask.ndim and mask.shape[0] != 1 else mask for name, mask in undefined.masks.items()}
+    return Undefined(part, masks)
+
+
+def _merged(whole: Reference, part: Reference, index: NDArray[np.intp]) -> Reference:
+    def put(target: Array, source: Array) -> Array:
+        merged = np.array(target)
+        merged[index] = source
+        return merged
+
+    outputs = {
+        name: OutputReference(**{field: put(array, getattr(part.outputs[name], field)) for field, array in vars(output).items()})
+        for name, output in whole.outputs.items()
+    }
+    channels = Channels(**{field: put(array, getattr(part.channels, field)) for field, array in vars(whole.channels).items()})
+    rungs = list(whole.rungs)
+    for position, rung in zip(index, part.rungs, strict=True):
+        rungs[position] = rung
+    return replace(whole, outputs=outputs, channels=channels, rungs=tuple(rungs))
+
+
+def _constant(shape: tuple[int, ...], value: float, *, undefined: bool = False) -> OutputReference:
+    zeros = np.zeros(shape)
+    flag = np.zeros(shape, dtype=bool)
+    return OutputReference(
+        value=zeros + value,
+        rest=zeros,
+        bound=zeros,
+        raw_bound=zeros,
+        rung_bound=zeros,
+        flag=flag,
+        undefined=np.full(shape, undefined),
+    )
+
+
+def _empty(spec: Spec, inputs: Inputs, rules: Rules, problem: Problem) -> Reference:
+    """No element at all: y and dx empty, dγ = dβ = 0, the statistics by the backend's rule."""
+    trials = inputs.trials
+    outputs = {}
+    for name, (shape, _) in expected_outputs(spec).items():
+        kept = name.startswith("new_running") and (rules.empty_statistics == "keep" or spec.mode == "inference")
+        if kept:
+            old = np.asarray(inputs.running_mean if name.endswith("mean") else inputs.running_var, dtype=np.float64)
+            outputs[name] = replace(_constant((trials, *shape), 0.0), value=old)
+        else:
+            statistic = name.startswith(("new_running", "batch"))
+            outputs[name] = _constant((trials, *shape), 0.0, undefined=statistic)
+    groups = (trials, *(spec.shape[axis] if axis in spec.kept_axes else 1 for axis in range(spec.rank)))
+    zeros = np.zeros(groups)
+    channels = Channels(
+        mean=zeros,
+        variance=zeros,
+        constant=np.zeros(groups, dtype=bool),
+        kappa=np.ones(groups),
+        xhat_bound=np.zeros((trials, *spec.shape)),
+    )
+    ordered = {name: outputs[name] for name in OUTPUT_NAMES if name in outputs}
+    return Reference(
+        spec=spec, rules=rules, problem=problem, outputs=ordered, channels=channels, rungs=("float64",) * trials
+    )
