@@ -1,0 +1,191 @@
+"""Case files: one Case with its origin and what is expected of each backend, as exact and readable JSON.
+
+    text = dumps(from_finding(finding))
+    file = read("corpus/found/flax-y-wrong-1a2b3c4d.json")
+
+Reading never executes anything, is bounded in time and memory, and raises CaseFileError with the file, the place in
+it and the remedy. Arrays keep their exact bits (exactarray.py), save that every NaN becomes the plain quiet NaN.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from bnfuzz.atomic import create_atomic, write_atomic
+from bnfuzz.casetree import case_from_tree, case_id, case_tree, clipped, verdict_from_tree, verdict_tree
+from bnfuzz.errors import CaseFileError, InternalError, UsageError
+from bnfuzz.exactarray import INLINE_READ, decode_array, encode_array
+from bnfuzz.exactjson import PlaceError, below, parse, render, shown
+from bnfuzz.storedcase import CaseFile, Expectation, Origin, State, from_finding, merged
+
+__all__ = [
+    "MAX_BYTES",
+    "SCHEMA",
+    "CaseFile",
+    "Expectation",
+    "Origin",
+    "State",
+    "case_id",
+    "create_atomic",
+    "dumps",
+    "from_finding",
+    "loads",
+    "merged",
+    "read",
+    "write_atomic",
+]
+
+SCHEMA = 1
+MAX_BYTES = 64 << 20
+MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""schema number -> the step that turns its tree into the next number's."""
+
+
+def dumps(file: CaseFile) -> str:
+    """The text of a case file; read back and compared before it is returned."""
+    text = render(_tree(file))
+    size = len(text.encode("utf-8"))
+    if size > MAX_BYTES:
+        raise UsageError(f"case {file.id} takes {size} bytes; the limit is {MAX_BYTES}: shrink it first")
+    if loads(text, f"case {file.id}").id != file.id:
+        raise InternalError(f"case {file.id} does not read back to the same bits; please report this")
+    return text
+
+
+def _tree(file: CaseFile) -> dict[str, Any]:
+    origin = {
+        "title": clipped(file.origin.title, 300),
+        "link": file.origin.link,
+        "campaign": clipped(file.origin.campaign, 1000),
+        "note": clipped(file.origin.note),
+        "seed": file.origin.seed,
+    }
+    tree: dict[str, Any] = {
+        "schema": SCHEMA,
+        "id": file.id,
+        "state": file.state,
+        "case": case_tree(file.case),
+        "origin": {name: value for name, value in origin.items() if value not in ("", None)},
+        "expectations": [_expectation_tree(entry) for entry in file.expectations],
+        "environment": {clipped(name, 200): clipped(value) for name, value in file.environment.items()},
+        "verdicts": {name: [verdict_tree(verdict) for verdict in group] for name, group in file.verdicts.items()},
+        # Larger ones tell a human reader nothing.
+        "reference": {name: encode_array(array) for name, array in file.reference.items() if array.size <= INLINE_READ},
+    }
+    return {name: value for name, value in tree.items() if value not in ({}, [])}
+
+
+def _expectation_tree(entry: Expectation) -> dict[str, Any]:
+    tree: dict[str, Any] = {
+        "backend": entry.backend,
+        "expect": dict(entry.findings) or "ok",
+        "versions": entry.versions,
+        "signature": entry.signature,
+        "why": clipped(entry.why),
+        "link": entry.link,
+        "confirmed": entry.confirmed,
+    }
+    return {name: value for name, value in tree.items() if value not in ("", False)}
+
+
+def loads(text: str, where: str | Path, *, migrate: bool = False) -> CaseFile:
+    """The case file of a text; `where` names it in errors. `migrate` also accepts older schema numbers."""
+    try:
+        return _from_tree(_checked(parse(text), migrate=migrate))
+    except PlaceError as error:
+        raise CaseFileError(f"{where}: {error}") from None
+
+
+def _checked(document: Any, *, migrate: bool) -> dict[str, Any]:
+    """The tree at the current schema number, its structure as the schema says; raises PlaceError."""
+    if not isinstance(document, dict):
+        raise PlaceError("$", f"{shown(document)} is no case file; it must be one JSON object")
+    tree: dict[str, Any] = document
+    number = tree.get("schema")
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise PlaceError("$.schema", f"{shown(number)} is no schema number; give the integer {SCHEMA}")
+    if number > SCHEMA:
+        raise PlaceError("$.schema", f"{number} is newer than {SCHEMA}, all that this version reads; upgrade bnfuzz")
+    while migrate and number in MIGRATIONS:
+        tree = {**MIGRATIONS[number](tree), "schema": number + 1}
+        number += 1
+    if number < SCHEMA:
+        remedy = "no migration from it is known" if migrate else "run `bnfuzz corpus migrate` on its folder"
+        raise PlaceError("$.schema", f"{number} is older than {SCHEMA}; {remedy}")
+    error = next(_validator().iter_errors(tree), None)
+    if error is not None:
+        problem = error.message if len(error.message) <= 300 else error.message[:200] + " … " + error.message[-90:]
+        raise PlaceError(error.json_path, f"{problem}; correct it (structure: bnfuzz/case.schema.json)")
+    return tree
+
+
+@cache
+def _validator() -> Any:
+    from jsonschema import Draft202012Validator
+
+    schema = json.loads(resources.files("bnfuzz").joinpath("case.schema.json").read_text("utf-8"))
+    return Draft202012Validator(schema)
+
+
+def _from_tree(tree: dict[str, Any]) -> CaseFile:
+    file = CaseFile(
+        case=case_from_tree(tree["case"], "$.case"),
+        state=tree["state"],
+        origin=Origin(**tree.get("origin", {})),
+        expectations=tuple(
+            _expectation(entry, f"$.expectations[{i}]") for i, entry in enumerate(tree.get("expectations", []))
+        ),
+        environment=tree.get("environment", {}),
+        verdicts={
+            backend: tuple(
+                verdict_from_tree(entry, f"{below('$.verdicts', backend)}[{i}]") for i, entry in enumerate(group)
+            )
+            for backend, group in tree.get("verdicts", {}).items()
+        },
+        reference={
+            name: decode_array(entry, below("$.reference", name), limit=INLINE_READ)
+            for name, entry in tree.get("reference", {}).items()
+        },
+    )
+    if tree.get("id", file.id) != file.id:
+        problem = f"{tree['id']} is not the id of this spec and these numbers, which is {file.id}"
+        raise PlaceError("$.id", problem + "; if the edit is meant, leave the line `id` out")
+    return file
+
+
+def _expectation(tree: dict[str, Any], place: str) -> Expectation:
+    values = dict(tree)
+    expect = values.pop("expect")
+    try:
+        return Expectation(findings={} if expect == "ok" else expect, **values)
+    except UsageError as error:
+        raise PlaceError(place, str(error)) from None
+
+
+def read(path: str | Path, *, migrate: bool = False) -> CaseFile:
+    """The case file at `path`: a regular UTF-8 file of at most MAX_BYTES."""
+    path = Path(path)
+    try:
+        # Non-blocking: opening a named pipe must not wait for a writer.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        with os.fdopen(handle, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise CaseFileError(f"{path}: is no regular file; remove it or move it out of the corpus")
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise CaseFileError(f"{path}: cannot be read ({reason}); check the name and its permissions") from None
+    if len(data) > MAX_BYTES:
+        raise CaseFileError(f"{path}: is larger than {MAX_BYTES} bytes, the limit; shrink the case")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CaseFileError(f"{path}: byte {error.start} is no UTF-8; save the file as UTF-8") from None
+    return loads(text, path, migrate=migrate)
