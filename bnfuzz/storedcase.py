@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, get_args
 
 from bnfuzz import versions
@@ -61,7 +62,8 @@ class Expectation:
 
     def applies(self, backend: str, version: str | None = None) -> bool:
         """Whether it speaks of this backend at this version (None: any)."""
-        return fnmatch.fnmatchcase(backend, self.backend) and versions.within(version, self.versions)
+        named = backend == self.backend or fnmatch.fnmatchcase(backend, self.backend)
+        return named and versions.within(version, self.versions)
 
     def matches(self, verdicts: tuple[Verdict, ...]) -> bool:
         """Whether exactly the stated outputs fail, with the stated kinds."""
@@ -85,7 +87,7 @@ class CaseFile:
     verdicts: Mapping[str, tuple[Verdict, ...]] = field(default_factory=dict)
     reference: Mapping[str, Array] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def id(self) -> str:
         return case_id(self.case)
 
