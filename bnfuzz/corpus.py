@@ -76,7 +76,7 @@ class Corpus:
         self._problems: dict[Path, str] = {}
         for path in case_paths(self.folder):
             self._take(path)
-        self.known_list: tuple[KnownFinding, ...] = known_findings.read(self.folder / KNOWN_FILE)
+        self._known_list: tuple[KnownFinding, ...] | None = None
 
     def _take(self, path: Path) -> CaseFile | None:
         """Reads one file into the entries or the problems."""
@@ -95,6 +95,13 @@ class Corpus:
     def entries(self) -> tuple[Entry, ...]:
         """All readable files in the order of their paths."""
         return tuple(Entry(path, self._files[path]) for path in sorted(self._files))
+
+    @property
+    def known_list(self) -> tuple[KnownFinding, ...]:
+        """The entries of the folder's known.toml; raises UsageError where it is wrong."""
+        if self._known_list is None:
+            self._known_list = known_findings.read(self.folder / KNOWN_FILE)
+        return self._known_list
 
     @property
     def problems(self) -> tuple[Problem, ...]:
