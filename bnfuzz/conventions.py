@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bnfuzz import formats
-from bnfuzz.case import Spec
+from bnfuzz.case import Mode, Spec
 from bnfuzz.formats import Format, FormatName
 
 FormatTriple = tuple[FormatName, FormatName, FormatName]
@@ -50,14 +50,16 @@ class Conventions:
     default_eps            what the backend takes where eps is not given
     default_momentum       likewise, as the backend's own argument
     momentum_weighs        which statistic the backend's momentum argument multiplies
-    scalar_format          format that eps and momentum are stored in before use (MXNet: float32 attributes);
+    scalar_format          format that eps and momentum are stored in before use (float32 attributes);
                            None: they stay Python floats until they meet the data
+    momentum_format        likewise for momentum alone, where it differs (MXNet: float32, while eps is float64)
     eps_minimum            smallest accepted eps; `eps_minimum_excluded` when it must be larger than that
     running_ddof           1 where the running variance learns the variance times n/(n-1)
     formats                accepted (data, parameters, statistics) formats
     compute                compute format where it differs from the data's: ((data, compute), …)
     channel_axes           "any", or the only channel axis that can be expressed
     ranks                  smallest and largest rank of x
+    modes                  the modes that it offers (a user's function without state has no inference)
     outputs                names of the outputs that it offers in training
     affine                 "free" (gamma and beta may each be absent) or "both" (both present)
     running                "free" or "needed" (the call has no form without running statistics)
@@ -77,6 +79,7 @@ class Conventions:
     default_momentum: float = 0.1
     momentum_weighs: Literal["new", "old"] = "new"
     scalar_format: FormatName | None = None
+    momentum_format: FormatName | None = None
     eps_minimum: float = 0.0
     eps_minimum_excluded: bool = False
     running_ddof: Literal[0, 1] = 0
@@ -84,6 +87,7 @@ class Conventions:
     compute: tuple[tuple[FormatName, FormatName], ...] = ()
     channel_axes: Literal["any"] | int = "any"
     ranks: tuple[int, int] = (2, 5)
+    modes: tuple[Mode, ...] = ("training", "inference")
     outputs: tuple[str, ...] = ("y", "dgamma", "dbeta", "dx", "new_running_mean", "new_running_var")
     affine: Literal["free", "both"] = "free"
     running: Literal["free", "needed"] = "free"
@@ -114,7 +118,8 @@ class Conventions:
     def momentum_given(self, spec: Spec) -> float:
         """`momentum_argument` as the backend stores it; the other weight is 1 minus it."""
         argument = self.momentum_argument(spec)
-        return argument if self.scalar_format is None else formats.round_to(argument, self.scalar_format)
+        stored = self.momentum_format or self.scalar_format
+        return argument if stored is None else formats.round_to(argument, stored)
 
     def unsupported(self, spec: Spec) -> str | None:
         """Why this backend cannot express the Spec, or None; decided before anything is sent."""
@@ -122,6 +127,10 @@ class Conventions:
         channels = spec.statistics_shape
         if spec.operation != "batch_norm":
             return f"operation {spec.operation} is not offered"
+        if len(spec.affine_axes) != 1 or spec.kept_axes != spec.affine_axes:
+            return f"batch norm reduces every axis but one channel axis, not {spec.reduced_axes} of {spec.rank}"
+        if not set(spec.steps) <= set(self.modes):
+            return f"only {', '.join(self.modes)} is offered"
         if spec.formats not in self.formats:
             return f"formats {'/'.join(spec.formats)} are not accepted"
         if not self.ranks[0] <= spec.rank <= self.ranks[1]:

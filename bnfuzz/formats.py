@@ -51,7 +51,8 @@ class Format:
         if self.name == "bfloat16":
             import ml_dtypes
 
-            return np.dtype(ml_dtypes.bfloat16)
+            dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+            return dtype
         return np.dtype(self.name)
 
     @property

@@ -1,0 +1,164 @@
+"""One worker process from the parent's side: start it, send a request, collect its answers, replace it.
+
+A crash is an end of the stream, a hang is a deadline passed; both end the process and are blamed on the
+backend whose turn it was.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from bnfuzz.backends import wire
+from bnfuzz.backends.environments import Environment
+from bnfuzz.case import Array
+from bnfuzz.errors import InternalError
+
+ONE_THREAD = MappingProxyType(
+    {
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "NUMEXPR_NUM_THREADS": "1",
+        "VECLIB_MAXIMUM_THREADS": "1",
+        "MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "0",
+        "JAX_PLATFORMS": "cpu",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+    }
+)
+XLA_ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+CHATTER_CHUNKS = 16
+CHATTER_LINES = 30
+
+
+class WorkerDied(Exception):
+    """The process ended or sent garbage: `reason` says how, `chatter` is the last of what it printed."""
+
+    def __init__(self, reason: str, chatter: str) -> None:
+        super().__init__(reason)
+        self.reason, self.chatter = reason, chatter
+
+
+class WorkerHung(Exception):
+    """No answer within the deadline; the process has been killed."""
+
+
+class Worker:
+    """A process in `environment`, with JAX's 64-bit mode on or off; started on construction.
+
+    It dies with the thread that constructed it (PR_SET_PDEATHSIG counts threads): make workers in a thread that lasts.
+    """
+
+    def __init__(self, environment: Environment, *, x64: bool) -> None:
+        ours, theirs = socket.socketpair()
+        # An isolated interpreter sees only its own packages; -P keeps this folder (jax.py, torch.py) off the path.
+        flags = ["-I"] if environment.isolated else ["-P"]
+        main = Path(__file__).with_name("worker_main.py")
+        with theirs:
+            self._process = subprocess.Popen(
+                [str(environment.python), *flags, str(main), str(theirs.fileno()), str(os.getpid())],
+                env=worker_variables(os.environ, x64=x64),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,  # an interrupt from the terminal is the parent's to handle
+            )
+        self._channel = ours
+        self._chatter: deque[bytes] = deque(maxlen=CHATTER_CHUNKS)
+        self._drain = threading.Thread(target=self._keep_chatter, daemon=True)
+        self._drain.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, header: Mapping[str, Any], arrays: Mapping[str, Array], seconds: float) -> None:
+        """Sends a request; raises WorkerDied, or WorkerHung where it does not take it within `seconds`."""
+        self._channel.settimeout(seconds)
+        try:
+            self._channel.sendall(wire.encode(header, arrays))
+        except TimeoutError:
+            self._hung(seconds)
+        except OSError:
+            raise self._died() from None
+
+    def receive(self, seconds: float) -> tuple[wire.Header, dict[str, Array]]:
+        """The next answer; raises WorkerDied or WorkerHung, and the process has ended then."""
+        deadline = time.monotonic() + seconds
+
+        def read(count: int) -> bytes:
+            buffer = bytearray(count)
+            view, done = memoryview(buffer), 0
+            while done < count:
+                self._channel.settimeout(max(deadline - time.monotonic(), 1e-3))
+                got = self._channel.recv_into(view[done:])
+                if got == 0:
+                    raise EOFError
+                done += got
+            return bytes(buffer)
+
+        try:
+            return wire.decode(read)
+        except TimeoutError:
+            self._hung(seconds)
+        except (EOFError, OSError):
+            raise self._died() from None
+        except wire.WireError as error:
+            self._process.kill()
+            died = self._died()
+            raise WorkerDied(f"sent garbage ({error})", died.chatter) from None
+        raise InternalError("a read neither answered nor failed")
+
+    def close(self) -> None:
+        """Ends the process, whatever it is doing."""
+        self._channel.close()
+        self._process.kill()
+        self._process.wait()
+        self._drain.join()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def _hung(self, seconds: float) -> None:
+        self.close()
+        raise WorkerHung(f"no answer within {seconds:g} s")
+
+    def _died(self) -> WorkerDied:
+        try:
+            code = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        self.close()
+        lines = b"".join(self._chatter).decode(errors="replace").splitlines()
+        return WorkerDied(how_ended(code), "\n".join(lines[-CHATTER_LINES:]))
+
+    def _keep_chatter(self) -> None:
+        stream = self._process.stdout
+        while stream is not None and (chunk := os.read(stream.fileno(), 4096)):
+            self._chatter.append(chunk)
+
+
+def how_ended(code: int) -> str:
+    """A return code in words: the signal's name, or the exit code."""
+    if code < 0:
+        try:
+            return f"killed by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"killed by signal {-code}"
+    return f"ended with exit code {code}"
+
+
+def worker_variables(outside: Mapping[str, str], *, x64: bool) -> dict[str, str]:
+    """The environment variables of a worker: one thread, the CPU, JAX's 64-bit mode as asked."""
+    xla = f"{outside.get('XLA_FLAGS', '')} {XLA_ONE_THREAD}".strip()
+    return {**outside, **ONE_THREAD, "XLA_FLAGS": xla, "JAX_ENABLE_X64": "1" if x64 else "0"}

@@ -1,0 +1,19 @@
+"""Backend `flax-slow-variance`: flax.linen.BatchNorm with use_fast_variance=False, the two-pass variance."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from bnfuzz.backends.base import Backend, Program
+from bnfuzz.backends.flax_layer import CONVENTIONS, flax_program
+from bnfuzz.case import Spec
+
+
+class FlaxSlowVariance(Backend):
+    label = "flax-slow-variance"
+    framework = "flax"
+    packages: ClassVar[tuple[str, ...]] = ("jax", "jaxlib", "flax")
+    conventions = CONVENTIONS
+
+    def compile(self, spec: Spec) -> Program:
+        return flax_program(spec, self.conventions, use_fast_variance=False)

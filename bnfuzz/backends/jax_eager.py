@@ -1,0 +1,20 @@
+"""Backend `jax-eager`: the same function as `jax`, run operation by operation (no fusion, other roundings)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from bnfuzz.backends.base import Backend, Program
+from bnfuzz.backends.jax_scratch import differentiated, plain_forward, program_of, scratch_conventions
+from bnfuzz.case import Spec
+
+
+class JaxEager(Backend):
+    label = "jax-eager"
+    framework = "jax"
+    packages: ClassVar[tuple[str, ...]] = ("jax", "jaxlib")
+    slow = True
+    conventions = scratch_conventions("bnfuzz/backends/jax_eager.py")
+
+    def compile(self, spec: Spec) -> Program:
+        return program_of(differentiated(spec, plain_forward(spec, self.conventions)))

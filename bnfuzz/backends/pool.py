@@ -1,0 +1,294 @@
+"""All workers together: backend name -> worker, requests that run while the parent computes, replacement.
+
+with Pool() as pool:
+    pending = pool.submit(["numpy", "jax", "mxnet"], spec, inputs)
+    ...                       # the parent evaluates its reference here
+    replies = pending.collect()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from bnfuzz.backends import environments, layouts, registry, wire
+from bnfuzz.backends.base import Backend
+from bnfuzz.backends.client import Worker, WorkerDied, WorkerHung
+from bnfuzz.case import Array, Inputs, Outputs, Spec
+from bnfuzz.conventions import Conventions
+from bnfuzz.errors import InfrastructureError, UsageError
+
+Status = Literal["ok", "unsupported", "error", "crash", "hang"]
+Key = tuple[str, bool]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reply:
+    """What one backend made of one request.
+
+    status           ok; unsupported (never sent); error (an exception); crash (the process died); hang
+    outputs          with a leading trial axis (and a steps axis after it for a sequence); only when ok
+    message          one line: why unsupported, the exception, the signal, the deadline
+    details          the traceback, or the last lines that a dead worker printed
+    mutated          inputs whose bytes a call had changed
+    seconds          in calls; compile_seconds in building programs and their first calls
+    """
+
+    backend: str
+    status: Status
+    outputs: Outputs | None = None
+    message: str = ""
+    details: str = ""
+    mutated: tuple[str, ...] = ()
+    seconds: float = 0.0
+    compile_seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """When a worker counts as hung or as used up.
+
+    call_seconds      for an answer whose program exists
+    compile_seconds   for the first answer to a Spec, and for the import of a framework
+    programs          a worker is replaced after building so many
+    resident_bytes    or when its memory is larger than this
+    """
+
+    call_seconds: float = 30.0
+    compile_seconds: float = 180.0
+    programs: int = 200
+    resident_bytes: int = 3 << 30
+
+
+class Pool:
+    """The workers of this process, one per (environment, 64-bit mode), made on demand.
+
+    Not for several threads at once; it lives in the thread that made it. One submission at a time: collect
+    it before the next.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._slots: dict[Key, _Slot] = {}
+        self._backends: dict[str, Backend] = {}
+        self._described: dict[str, tuple[Conventions, dict[str, str]]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends every worker."""
+        for slot in self._slots.values():
+            slot.discard()
+        self._slots.clear()
+
+    def backend(self, name: str) -> Backend:
+        """The adapter, without its framework; raises UsageError where the name is unknown."""
+        if name not in self._backends:
+            self._backends[name] = registry.get(name)
+        return self._backends[name]
+
+    def conventions(self, name: str) -> Conventions:
+        """What the backend documents; a target's are found in its worker, from its signature."""
+        if name.startswith(registry.TARGET):
+            return self.describe(name)[0]
+        return self.backend(name).conventions
+
+    def versions(self, name: str) -> dict[str, str]:
+        """Package -> version, asked of the worker."""
+        return self.describe(name)[1]
+
+    def describe(self, name: str) -> tuple[Conventions, dict[str, str]]:
+        """(conventions, versions) from the worker.
+
+        Raises UsageError where a target cannot be loaded, InfrastructureError where the framework cannot.
+        """
+        if name not in self._described:
+            slot = self._slot((self.backend(name).environment, False))
+            header, _ = slot.ask({"do": "describe", "backends": [name]})
+            self._described[name] = (wire.from_json(Conventions, header["conventions"]), header["versions"])
+        return self._described[name]
+
+    def run(self, names: Iterable[str], spec: Spec, inputs: Inputs) -> dict[str, Reply]:
+        """`submit` and `collect` in one."""
+        return self.submit(names, spec, inputs).collect()
+
+    def submit(self, names: Iterable[str], spec: Spec, inputs: Inputs) -> Pending:
+        """Sends the trials to every named backend and returns at once; `collect` on the result waits.
+
+        Backends of one worker run in turn, workers run side by side. What a backend cannot express, or
+        values that cannot be laid out as asked, are `unsupported` and not sent. Raises UsageError and
+        InfrastructureError where a backend cannot run at all.
+        """
+        names = tuple(names)
+        refused: dict[str, Reply] = {}
+        groups: dict[Key, list[str]] = {}
+        impossible = _inexpressible(spec, inputs)
+        for name in names:
+            reason = self.conventions(name).unsupported(spec) or impossible
+            if reason is None:
+                key = (self.backend(name).environment, "float64" in spec.formats)
+                groups.setdefault(key, []).append(name)
+            else:
+                refused[name] = Reply(backend=name, status="unsupported", message=reason)
+        turns = [_Turn(self._slot(key), group, spec, inputs) for key, group in groups.items()]
+        for turn in turns:
+            turn.send()
+        return Pending(names, refused, turns)
+
+    def _slot(self, key: Key) -> _Slot:
+        if key not in self._slots:
+            self._slots[key] = _Slot(key, self.limits)
+        return self._slots[key]
+
+
+class Pending:
+    """A submission on its way."""
+
+    def __init__(self, names: tuple[str, ...], refused: Mapping[str, Reply], turns: list[_Turn]) -> None:
+        self._names, self._refused, self._turns = names, refused, turns
+
+    def collect(self) -> dict[str, Reply]:
+        """name -> Reply of every backend submitted to, in that order, waiting for each no longer than its deadline."""
+        replies = dict(self._refused)
+        for turn in self._turns:
+            replies |= turn.collect()
+        return {name: replies[name] for name in self._names}
+
+
+class _Slot:
+    """The place of one worker, whichever process fills it at the moment."""
+
+    def __init__(self, key: Key, limits: Limits) -> None:
+        self.environment = environments.locate(key[0])
+        self.x64 = key[1]
+        self.limits = limits
+        self.seen: set[tuple[str, Spec]] = set()
+        self._worker: Worker | None = None
+
+    @property
+    def worker(self) -> Worker:
+        if self._worker is None:
+            self.seen = set()
+            self._worker = Worker(self.environment, x64=self.x64)
+        return self._worker
+
+    def discard(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+
+    def recycle(self, header: wire.Header) -> None:
+        """Ends a worker that has built too much; the next request gets a fresh one."""
+        if header["built"] >= self.limits.programs or header["resident"] >= self.limits.resident_bytes:
+            self.discard()
+
+    def ask(self, header: wire.Header) -> tuple[wire.Header, dict[str, Array]]:
+        """One question, one answer, no arrays; what goes wrong is misuse or infrastructure."""
+        try:
+            self.worker.send(header, {}, self.limits.compile_seconds)
+            answer = self.worker.receive(self.limits.compile_seconds)
+        except (WorkerDied, WorkerHung) as error:
+            self.discard()
+            chatter = f"\n{error.chatter}" if isinstance(error, WorkerDied) else ""
+            raise InfrastructureError(
+                f"the worker for {', '.join(header['backends'])} in environment {self.environment.name} "
+                f"({self.environment.python}) {error}{chatter}"
+            ) from None
+        _refuse_to_go_on(answer[0])
+        return answer
+
+
+class _Turn:
+    """The backends of one submission that share a worker, in order."""
+
+    def __init__(self, slot: _Slot, names: list[str], spec: Spec, inputs: Inputs) -> None:
+        self.slot, self.waiting, self.spec = slot, names, spec
+        self.arrays = dict(inputs.items())
+        self.trouble: WorkerDied | WorkerHung | None = None
+
+    def send(self) -> None:
+        header = {"do": "run", "backends": self.waiting, "spec": wire.to_json(self.spec)}
+        self.trouble = None
+        try:
+            self.slot.worker.send(header, self.arrays, self.slot.limits.compile_seconds)
+        except (WorkerDied, WorkerHung) as error:
+            self.trouble = error
+
+    def collect(self) -> dict[str, Reply]:
+        replies: dict[str, Reply] = {}
+        header: wire.Header = {}
+        while self.waiting:
+            name = self.waiting[0]
+            try:
+                if self.trouble is not None:
+                    raise self.trouble
+                header, arrays = self.slot.worker.receive(self._seconds(name))
+                replies[name] = _reply(header, arrays)
+                self.slot.seen.add((name, self.spec))
+                self.waiting = self.waiting[1:]
+            except (WorkerDied, WorkerHung) as error:
+                replies[name] = _lost(name, error)
+                header = {}
+                self.slot.discard()
+                self.waiting = self.waiting[1:]
+                if self.waiting:
+                    self.send()
+        if header:
+            self.slot.recycle(header)
+        return replies
+
+    def _seconds(self, name: str) -> float:
+        limits = self.slot.limits
+        return limits.call_seconds if (name, self.spec) in self.slot.seen else limits.compile_seconds
+
+
+def _inexpressible(spec: Spec, inputs: Inputs) -> str | None:
+    lead = 1 if len(spec.steps) == 1 else 2
+    for name, layout in (("x", spec.layout_x), ("cotangent", spec.layout_cotangent)):
+        array = getattr(inputs, name)
+        if array is None or layout != "zero_stride":
+            continue
+        for one in array.reshape((-1, *array.shape[lead:])):
+            reason = layouts.inexpressible(one, layout)
+            if reason is not None:
+                return f"{name}: {reason}"
+    return None
+
+
+def _refuse_to_go_on(header: wire.Header) -> None:
+    """Raises what a worker reports that is no verdict on the backend."""
+    if header["status"] == "usage":
+        raise UsageError(header["message"])
+    if header["status"] == "absent":
+        raise InfrastructureError(
+            f"backend {header['backend']} cannot start: {header['message']}; see `bnfuzz backends`\n{header['details']}"
+        )
+
+
+def _reply(header: wire.Header, arrays: Mapping[str, Array]) -> Reply:
+    _refuse_to_go_on(header)
+    if header["status"] != "ok":
+        return Reply(backend=header["backend"], status="error", message=header["message"], details=header["details"])
+    outputs: dict[str, Any] = dict(arrays)
+    return Reply(
+        backend=header["backend"],
+        status="ok",
+        outputs=Outputs(**outputs),
+        mutated=tuple(header["mutated"]),
+        seconds=header["seconds"],
+        compile_seconds=header["compile_seconds"],
+    )
+
+
+def _lost(name: str, error: WorkerDied | WorkerHung) -> Reply:
+    if isinstance(error, WorkerDied):
+        return Reply(backend=name, status="crash", message=error.reason, details=error.chatter)
+    return Reply(backend=name, status="hang", message=str(error))
