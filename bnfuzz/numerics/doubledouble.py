@@ -80,7 +80,7 @@ class DoubleDouble:
     def divide(self, a: Pair, count: int) -> Pair:
         divisor = float(count)
         hi = a.hi / divisor
-        product = two_product(hi, np.float64(divisor))
+        product = two_product(hi, np.full_like(hi, divisor))
         remainder = ((a.hi - product.hi) - product.lo) + a.lo
         return _quick_two_sum(hi, remainder / divisor)
 

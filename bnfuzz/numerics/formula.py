@@ -107,7 +107,11 @@ def inference(arithmetic: TrackedArithmetic, problem: Problem, rules: Rules) -> 
 
     def folded() -> Tracked:
         shift = a.multiply(mean, scale)
-        moved = a.subtract(a.exact(np.zeros(())), shift) if problem.beta is None else a.subtract(a.array(problem.beta), shift)
+        moved = (
+            a.subtract(a.exact(np.zeros(())), shift)
+            if problem.beta is None
+            else a.subtract(a.array(problem.beta), shift)
+        )
         return a.at_risk(a.add(a.multiply(x, scale), moved), a.multiply(x, root), a.multiply(mean, root))
 
     y = a.admitted(_direct(a, norm.xhat, problem), lambda: _scaled_first(a, norm, problem), folded)
@@ -124,7 +128,11 @@ def _batch_statistics(
     a: TrackedArithmetic, x: Tracked, problem: Problem, variant: Variant
 ) -> tuple[Tracked, Tracked, Tracked]:
     """μ, d and σ² (two-pass; the bound covers Welford and Chan merge, which soaks confirm)."""
-    mean = a.mean(x, problem.reduced) if problem.centred else a.exact(np.zeros((x.flag.shape[0], *(1,) * (x.flag.ndim - 1))))
+    mean = (
+        a.mean(x, problem.reduced)
+        if problem.centred
+        else a.exact(np.zeros((x.flag.shape[0], *(1,) * (x.flag.ndim - 1))))
+    )
     deviation = a.subtract(x, mean) if problem.centred else x
     variance = a.mean(a.multiply(deviation, deviation), problem.reduced)
     if variant == "one-pass":
@@ -290,7 +298,9 @@ def _spread(a: TrackedArithmetic, cotangent: Tracked, norm: _Normalised) -> Trac
     if cotangent.flag.shape == shape:
         return cotangent
     v = a.values.add(cotangent.v, a.values.lift(np.zeros(shape)))
-    return Tracked(v, np.broadcast_to(cotangent.e, (TIERS, *shape)).copy(), np.broadcast_to(cotangent.flag, shape).copy())
+    return Tracked(
+        v, np.broadcast_to(cotangent.e, (TIERS, *shape)).copy(), np.broadcast_to(cotangent.flag, shape).copy()
+    )
 
 
 def _running_statistics(
@@ -314,9 +324,7 @@ def _running_statistics(
     if ddof and n <= ddof:
         # The factor n/(n − ddof) has no value: the backend's documented rule stands in for it.
         kept = rules.single_value_variance == "keep"
-        outputs["new_running_var"] = (
-            a.exact(problem.running_var) if kept else updated(problem.running_var, variance)
-        )
+        outputs["new_running_var"] = a.exact(problem.running_var) if kept else updated(problem.running_var, variance)
         return outputs
     if ddof:
         variance = a.divide(a.multiply(variance, a.exact(np.asarray(float(n)))), n - ddof)

@@ -81,6 +81,7 @@ class Reference:
     """Exact values and bounds for (Spec, Inputs) under one set of Rules. `rungs`: which rung served each trial."""
 
     spec: Spec
+    inputs: Inputs
     rules: Rules
     problem: Problem
     outputs: dict[str, OutputReference]
@@ -109,7 +110,7 @@ def evaluate(
     if spec.size == 0:
         return _empty(spec, inputs, rules, stated)
     first: Rung = rung or ("double-double" if rules.compute.name == "float64" else "float64")
-    result = _on_rung(spec, inputs.trials, rules, undefined, first, variant)
+    result = _on_rung(spec, inputs, rules, undefined, first, variant)
     if rung is not None:
         return result
     for finer in RUNGS[RUNGS.index(first) + 1 :]:
@@ -117,7 +118,7 @@ def evaluate(
         if not coarse.any():
             break
         index = np.flatnonzero(coarse)
-        part = _on_rung(spec, len(index), rules, _select(undefined, index), finer, variant)
+        part = _on_rung(spec, inputs.select(index), rules, _select(undefined, index), finer, variant)
         result = _merged(result, part, index)
     return result
 
@@ -160,11 +161,14 @@ def parameter_order(spec: Spec, array: Array) -> Array:
 
 
 def _values(rung: Rung) -> Values:
-    return {"float64": Float64, "double-double": DoubleDouble, "mpmath": Multiprecision}[rung]()
+    if rung == "float64":
+        return Float64()
+    return DoubleDouble() if rung == "double-double" else Multiprecision()
 
 
-def _on_rung(spec: Spec, trials: int, rules: Rules, undefined: Undefined, rung: Rung, variant: Variant) -> Reference:
+def _on_rung(spec: Spec, inputs: Inputs, rules: Rules, undefined: Undefined, rung: Rung, variant: Variant) -> Reference:
     problem = undefined.problem
+    trials = inputs.trials
     values = _values(rung)
     arithmetic = TrackedArithmetic(values, rules.compute, flushes=rules.flushes, summation=rules.summation)
     with np.errstate(all="ignore"):
@@ -177,12 +181,20 @@ def _on_rung(spec: Spec, trials: int, rules: Rules, undefined: Undefined, rung: 
         outputs = {}
         for name, (shape, _) in expected_outputs(spec).items():
             if name in tracked:
-                outputs[name] = _output(spec, name, tracked[name], undefined.masks[name], values, (trials, *shape), inflation)
+                outputs[name] = _output(
+                    spec, name, tracked[name], undefined.masks[name], values, (trials, *shape), inflation
+                )
         if rules.fix_gamma and spec.has_gamma:
             outputs["dgamma"] = _constant((trials, *spec.parameter_shape), 0.0)
         channels = _channels(tracked, problem, rules, values, spec.mode)
     return Reference(
-        spec=spec, rules=rules, problem=problem, outputs=outputs, channels=channels, rungs=(rung,) * trials
+        spec=spec,
+        inputs=inputs,
+        rules=rules,
+        problem=problem,
+        outputs=outputs,
+        channels=channels,
+        rungs=(rung,) * trials,
     )
 
 
@@ -225,9 +237,7 @@ def _channels(tracked: dict[str, Tracked], problem: Problem, rules: Rules, value
     variance = np.where(constant, 0.0, variance)
     spread = variance + rules.eps
     kappa = np.where(spread > 0, np.hypot(1.0, mean / np.sqrt(np.where(spread > 0, spread, 1.0))), np.inf)
-    return Channels(
-        mean=mean, variance=variance, constant=constant, kappa=kappa, xhat_bound=tracked["xhat"].e[CAPPED]
-    )
+    return Channels(mean=mean, variance=variance, constant=constant, kappa=kappa, xhat_bound=tracked["xhat"].e[CAPPED])
 
 
 def _too_coarse(result: Reference) -> NDArray[np.bool_]:
@@ -247,8 +257,15 @@ def _select(undefined: Undefined, index: NDArray[np.intp]) -> Undefined:
         return None if array is None else array[index]
 
     problem = undefined.problem
-    arrays = ("x", "gamma", "beta", "running_mean", "running_var", "cotangent")
-    part = replace(problem, **{name: picked(getattr(problem, name)) for name in arrays})
+    part = replace(
+        problem,
+        x=problem.x[index],
+        gamma=picked(problem.gamma),
+        beta=picked(problem.beta),
+        running_mean=picked(problem.running_mean),
+        running_var=picked(problem.running_var),
+        cotangent=picked(problem.cotangent),
+    )
     masks = {name: mask[index] if mask.ndim and mask.shape[0] != 1 else mask for name, mask in undefined.masks.items()}
     return Undefined(part, masks)
 
@@ -260,10 +277,14 @@ def _merged(whole: Reference, part: Reference, index: NDArray[np.intp]) -> Refer
         return merged
 
     outputs = {
-        name: OutputReference(**{field: put(array, getattr(part.outputs[name], field)) for field, array in vars(output).items()})
+        name: OutputReference(
+            **{field: put(array, getattr(part.outputs[name], field)) for field, array in vars(output).items()}
+        )
         for name, output in whole.outputs.items()
     }
-    channels = Channels(**{field: put(array, getattr(part.channels, field)) for field, array in vars(whole.channels).items()})
+    channels = Channels(
+        **{field: put(array, getattr(part.channels, field)) for field, array in vars(whole.channels).items()}
+    )
     rungs = list(whole.rungs)
     for position, rung in zip(index, part.rungs, strict=True):
         rungs[position] = rung
@@ -287,6 +308,7 @@ def _constant(shape: tuple[int, ...], value: float, *, undefined: bool = False) 
 def _empty(spec: Spec, inputs: Inputs, rules: Rules, problem: Problem) -> Reference:
     """No element at all: y and dx empty, dγ = dβ = 0, the statistics by the backend's rule."""
     trials = inputs.trials
+    served: Rung = "float64"
     outputs = {}
     for name, (shape, _) in expected_outputs(spec).items():
         kept = name.startswith("new_running") and (rules.empty_statistics == "keep" or spec.mode == "inference")
@@ -307,5 +329,11 @@ def _empty(spec: Spec, inputs: Inputs, rules: Rules, problem: Problem) -> Refere
     )
     ordered = {name: outputs[name] for name in OUTPUT_NAMES if name in outputs}
     return Reference(
-        spec=spec, rules=rules, problem=problem, outputs=ordered, channels=channels, rungs=("float64",) * trials
+        spec=spec,
+        inputs=inputs,
+        rules=rules,
+        problem=problem,
+        outputs=ordered,
+        channels=channels,
+        rungs=(served,) * trials,
     )

@@ -274,7 +274,7 @@ class TrackedArithmetic:
         if kind == "any":
             ordered = np.sort(_flattened(terms, axes), axis=-1)[..., ::-1]
             depth = np.minimum(count - np.arange(count), count - 1).astype(np.float64)
-            growth = np.sum(ordered * depth, axis=-1).reshape(np.sum(terms, axis=axes, keepdims=True).shape)
+            growth = np.sum(_product(ordered, depth), axis=-1).reshape(np.sum(terms, axis=axes, keepdims=True).shape)
             return u * growth
         whole = np.sum(terms, axis=axes, keepdims=True)
         if kind == "pairwise":
