@@ -39,29 +39,31 @@ def mean_names(*, allowed: Collection[MeanName] | None = None) -> st.SearchStrat
     return st.deferred(lambda: subset("allowed", MEAN_WEIGHTS, allowed))
 
 
-@st.composite
 def variance_names(
-    draw: st.DrawFn,
     *,
     allowed: Collection[VarianceName] | None = None,
     allow_negative: bool = False,
     allow_zero: bool = True,
-) -> VarianceName:
+) -> st.SearchStrategy[VarianceName]:
     """The name of a recipe of the running variance, see `expand_running_var`.
 
     * ``allowed``: only these; all by default, as often as `VARIANCE_WEIGHTS` says.
     * ``allow_negative``: also negative variances, whose results are undefined; off by default.
-    * ``allow_zero``: also 0; on by default, off where eps is 0.
+    * ``allow_zero``: also 0; on by default.
 
     Shrinks towards "one", the default of all frameworks.
 
     Drawn: ``'plain'``, ``'near_eps'``.
     """
-    if allowed is not None and "negative" in allowed and not allow_negative:
-        raise UsageError(f"allowed={allowed!r} holds 'negative'; set allow_negative=True as well")
-    excluded = {name for name, kept in (("negative", allow_negative), ("zero", allow_zero)) if not kept}
-    chosen = VARIANCE_WEIGHTS if allowed is None else allowed
-    return draw(subset("allowed", VARIANCE_WEIGHTS, [name for name in chosen if name not in excluded]))
+
+    def build() -> st.SearchStrategy[VarianceName]:
+        if allowed is not None and "negative" in allowed and not allow_negative:
+            raise UsageError(f"allowed={allowed!r} holds 'negative'; set allow_negative=True as well")
+        excluded = {name for name, kept in (("negative", allow_negative), ("zero", allow_zero)) if not kept}
+        chosen = VARIANCE_WEIGHTS if allowed is None else allowed
+        return subset("allowed", VARIANCE_WEIGHTS, [name for name in chosen if name not in excluded])
+
+    return st.deferred(build)
 
 
 def expand_running_mean(name: MeanName, rng: np.random.Generator, x: Float64, format_: Format) -> Array:

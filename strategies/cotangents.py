@@ -93,31 +93,41 @@ def normalized(x: Float64, eps: float) -> Float64:
     return np.where(np.isfinite(xhat), xhat, 0.0)
 
 
-@st.composite
 def cotangent_families(
-    draw: st.DrawFn,
     *,
     data_format: FormatName = "float32",
     n: int | None = None,
     names: Collection[CotangentName] | None = None,
-) -> CotangentFamily:
+) -> st.SearchStrategy[CotangentFamily]:
     """A recipe of a cotangent, as often as `COTANGENT_WEIGHTS` says.
 
     * ``data_format``: decides how far huge and tiny go; float32 by default.
-    * ``n``: number of values per channel; below 3 nothing is orthogonal to 1 and xhat, so that family stays out.
+    * ``n``: number of values per channel; below 3 nothing is orthogonal to both 1 and xhat, so that
+      family stays out unless named.
     * ``names``: only these families; all by default.
 
     Shrinks towards noise of size 1, the first family that is allowed.
 
     Drawn: ``CotangentFamily(name='noise', scale=0)``, ``CotangentFamily(name='one_hot', scale=2)``.
     """
-    format_ = formats.named(data_format)
-    chosen = names
-    if n is not None and n < 3 and (names is None or set(names) != {"orthogonal"}):
-        chosen = [name for name in (COTANGENT_WEIGHTS if names is None else names) if name != "orthogonal"]
-    name = draw(subset("names", COTANGENT_WEIGHTS, chosen))
-    if name == "huge":
-        return CotangentFamily(name, draw(st.integers(format_.emax // 2, format_.emax - 6)))
-    if name == "tiny":
-        return CotangentFamily(name, draw(st.integers(format_.emin, format_.emin // 2)))
-    return CotangentFamily(name, draw(st.sampled_from(_USUAL)))
+
+    def build() -> st.SearchStrategy[CotangentFamily]:
+        format_ = formats.named(data_format)
+        weights = {
+            name: 0 if name == "orthogonal" and n is not None and n < 3 else weight
+            for name, weight in COTANGENT_WEIGHTS.items()
+        }
+        scales = {name: st.sampled_from(_USUAL) for name in COTANGENT_WEIGHTS}
+        scales["huge"] = st.integers(format_.emax // 2, format_.emax - 6)
+        scales["tiny"] = st.integers(format_.emin, format_.emin // 2)
+        return _recipes(subset("names", weights, names), scales)
+
+    return st.deferred(build)
+
+
+@st.composite
+def _recipes(
+    draw: st.DrawFn, names: st.SearchStrategy[CotangentName], scales: Mapping[CotangentName, st.SearchStrategy[int]]
+) -> CotangentFamily:
+    name = draw(names)
+    return CotangentFamily(name, draw(scales[name]))

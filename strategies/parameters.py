@@ -150,8 +150,7 @@ def expand_parameter(name: ParameterName, rng: np.random.Generator, shape: tuple
     large       ±m·2^e with e about a third of the largest exponent, at most 20; small: the same with -e
     mixed       each value by one of the other recipes
     """
-    values = _parameter(name, rng, shape, format_)
-    return stored(values, format_)
+    return stored(_parameter(name, rng, shape, format_), format_)
 
 
 def _parameter(name: ParameterName, rng: np.random.Generator, shape: tuple[int, ...], format_: Format) -> Float64:
@@ -173,7 +172,9 @@ def _parameter(name: ParameterName, rng: np.random.Generator, shape: tuple[int, 
         exponents = rng.integers(middle - 1, middle + 2, shape)
         return powers(exponents if name == "large" else -exponents) * mantissas(rng, shape)
     values = powers(rng.integers(-2, 3, shape)) * mantissas(rng, shape)
-    return -np.abs(values) if name == "negative" else values
+    if name == "negative":
+        np.negative(np.abs(values), out=values)
+    return values
 
 
 _MIXED: tuple[ParameterName, ...] = ("plain", "negative", "zero", "near_one", "large", "small")

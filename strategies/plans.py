@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
@@ -22,16 +24,15 @@ from bnfuzz.strategies.buffers import (
 )
 from bnfuzz.strategies.cotangents import CotangentFamily, CotangentName, cotangent_families, normalized
 from bnfuzz.strategies.parameters import ParameterName, beta_names, expand_parameter, gamma_names
+from bnfuzz.strategies.placement import by_channel, placed
 from bnfuzz.strategies.rounding import Float64
 from bnfuzz.strategies.shapes import shape_class
 from bnfuzz.strategies.specs import specs
-from bnfuzz.strategies.values import ValueFamily, ValueName, value_families
+from bnfuzz.strategies.value_recipes import ValueFamily, ValueName
+from bnfuzz.strategies.values import USUAL_EPS, value_families
 
 MAX_FAMILIES = 3
 """Families per plan: enough for channels of different kinds side by side, few enough to draw quickly."""
-
-USUAL_EPS = 1e-5
-"""What recipes take for eps where it is left to the backend."""
 
 Vocabulary = Spec | Sequence[Spec] | st.SearchStrategy[Spec]
 
@@ -62,9 +63,9 @@ class Plan:
         spec, rng = self.spec, np.random.Generator(np.random.PCG64(self.seed))
         rows = trials * len(spec.steps)
         values = self._values(rng, rows)
-        x = _placed(spec, values, trials, repeat=spec.layout_x == "zero_stride")
+        x = placed(spec, values, trials, repeat=spec.layout_x == "zero_stride")
         if spec.layout_x == "zero_stride":
-            values = _by_channel(spec, x, rows)
+            values = by_channel(spec, x, rows)
         wide = values.astype(np.float64)
         eps = USUAL_EPS if spec.eps is None else spec.eps
         affine, statistics = (trials, *spec.parameter_shape), (trials, *spec.statistics_shape)
@@ -97,7 +98,7 @@ class Plan:
         if self.cotangent is None:
             return None
         g = self.cotangent.expand(rng, xhat, formats.named(self.spec.data_format))
-        return _placed(self.spec, g, trials, repeat=self.spec.layout_cotangent == "zero_stride")
+        return placed(self.spec, g, trials, repeat=self.spec.layout_cotangent == "zero_stride")
 
 
 def _normalized(spec: Spec, x: Float64, eps: float, mean: Array | None, variance: Array | None) -> Float64:
@@ -108,29 +109,6 @@ def _normalized(spec: Spec, x: Float64, eps: float, mean: Array | None, variance
         root = np.sqrt(variance.astype(np.float64) + eps)
         xhat = (x - mean.astype(np.float64)[..., None]) / root[..., None]
     return np.where(np.isfinite(xhat), xhat, 0.0)
-
-
-def _order(spec: Spec) -> tuple[int, ...]:
-    """Axes of x in the order of (rows, channels, n): the kept ones, then the reduced ones."""
-    return spec.kept_axes + spec.reduced_axes
-
-
-def _placed(spec: Spec, values: Array, trials: int, *, repeat: bool) -> Array:
-    """(rows, channels, n) as an array of trials of x; `repeat` makes all samples the first, as a zero stride needs."""
-    order = _order(spec)
-    split = values.reshape(-1, *(spec.shape[axis] for axis in order))
-    x = np.moveaxis(split, range(1, spec.rank + 1), [axis + 1 for axis in order])
-    if repeat:
-        x = np.broadcast_to(x[:, :1], x.shape)
-    lead = (trials,) if len(spec.steps) == 1 else (trials, len(spec.steps))
-    return np.ascontiguousarray(x).reshape(*lead, *spec.shape)
-
-
-def _by_channel(spec: Spec, x: Array, rows: int) -> Array:
-    """The inverse of `_placed`."""
-    flat = x.reshape(rows, *spec.shape)
-    moved = np.moveaxis(flat, [axis + 1 for axis in _order(spec)], range(1, spec.rank + 1))
-    return moved.reshape(rows, math.prod(spec.statistics_shape), spec.n)
 
 
 def vocabulary_strategy(vocabulary: Vocabulary | None) -> st.SearchStrategy[Spec]:
@@ -174,33 +152,58 @@ def plans(
     beta='large', running_mean=None, running_var=None, seed=48213)``.
     """
     spec = draw(vocabulary_strategy(vocabulary))
-    family = value_families(
-        data_format=spec.data_format,
-        eps=spec.eps,
-        names=values,
-        allow_nonfinite=allow_nonfinite,
-        allow_constant=spec.eps != 0.0,
+    recipes = _recipes(
+        spec,
+        None if values is None else tuple(values),
+        None if cotangents is None else tuple(cotangents),
+        allow_nonfinite,
+        allow_negative_variance,
     )
-    most = max(1, min(MAX_FAMILIES, math.prod(spec.statistics_shape)))
     explicit, running = spec.cotangent == "explicit", spec.has_running
     return Plan(
         spec=spec,
-        families=tuple(draw(st.lists(family, min_size=1, max_size=most))),
-        cotangent=draw(_cotangent_recipe(spec, cotangents)) if explicit else None,
-        gamma=draw(gamma_names()) if spec.has_gamma else None,
-        beta=draw(beta_names()) if spec.has_beta else None,
-        running_mean=draw(mean_names()) if running else None,
-        running_var=draw(_variance_recipe(spec, allow_negative_variance)) if running else None,
-        seed=draw(st.integers(0, 2**32 - 1)),
+        families=tuple(draw(recipes.family) for _ in range(draw(recipes.families))),
+        cotangent=draw(recipes.cotangent) if explicit else None,
+        gamma=draw(_GAMMA) if spec.has_gamma else None,
+        beta=draw(_BETA) if spec.has_beta else None,
+        running_mean=draw(_MEAN) if running else None,
+        running_var=draw(recipes.running_var) if running else None,
+        seed=draw(_SEED),
     )
 
 
-def _cotangent_recipe(spec: Spec, names: Collection[CotangentName] | None) -> st.SearchStrategy[CotangentFamily]:
-    return cotangent_families(data_format=spec.data_format, n=spec.n, names=names)
+_GAMMA, _BETA, _MEAN, _SEED = gamma_names(), beta_names(), mean_names(), st.integers(0, 2**32 - 1)
 
 
-def _variance_recipe(spec: Spec, allow_negative: bool) -> st.SearchStrategy[VarianceName]:
-    return variance_names(allow_negative=allow_negative, allow_zero=spec.eps != 0.0)
+class _Recipes(NamedTuple):
+    families: st.SearchStrategy[int]
+    family: st.SearchStrategy[ValueFamily]
+    cotangent: st.SearchStrategy[CotangentFamily]
+    running_var: st.SearchStrategy[VarianceName]
+
+
+@lru_cache(maxsize=256)
+def _recipes(
+    spec: Spec,
+    values: tuple[ValueName, ...] | None,
+    cotangents: tuple[CotangentName, ...] | None,
+    *switches: bool,
+) -> _Recipes:
+    """The strategies that depend on the Spec: kept, since making them costs as much as drawing from them."""
+    allow_nonfinite, allow_negative = switches
+    defined = spec.eps != 0.0
+    return _Recipes(
+        st.integers(1, max(1, min(MAX_FAMILIES, math.prod(spec.statistics_shape)))),
+        value_families(
+            data_format=spec.data_format,
+            eps=spec.eps,
+            names=values,
+            allow_nonfinite=allow_nonfinite,
+            allow_constant=defined,
+        ),
+        cotangent_families(data_format=spec.data_format, n=spec.n, names=cotangents),
+        variance_names(allow_negative=allow_negative, allow_zero=defined),
+    )
 
 
 def label(plan: Plan) -> tuple[str, ...]:

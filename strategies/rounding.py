@@ -12,10 +12,16 @@ Float64 = NDArray[np.float64]
 Exponents = NDArray[np.int64]
 
 
-def stored(values: Float64, format_: Format) -> Array:
-    """The nearest values of the format; what would overflow becomes its largest finite number, NaN stays."""
+def stored(values: Float64, format_: Format, *, keep_infinities: bool = False) -> Array:
+    """The nearest values of the format; what would overflow becomes its largest finite number, NaN stays.
+
+    So do infinities with `keep_infinities`, for values that are meant to hold some.
+    """
     with np.errstate(all="ignore"):
-        return np.clip(values, -format_.largest, format_.largest).astype(format_.dtype)
+        clipped = np.clip(values, -format_.largest, format_.largest)
+        if keep_infinities:
+            clipped = np.where(np.isinf(values), values, clipped)
+        return clipped.astype(format_.dtype)
 
 
 def powers(exponents: Exponents) -> Float64:

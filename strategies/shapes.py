@@ -26,10 +26,11 @@ ShapeClass = Literal[
 ]
 
 CLASS_WEIGHTS: Mapping[ShapeClass, int] = MappingProxyType(
-    {"plain": 9, "square": 2, "odd_channels": 2, "one_channel": 2, "batch_one": 2, "flat_axis": 1, "single_value": 1}
+    {"plain": 9, "square": 2, "odd_channels": 2, "one_channel": 2, "single_value": 1, "batch_one": 2, "flat_axis": 2}
 )
 """square: as many channels as an axis has places, so that a mixed-up axis still fits;
-odd_channels: one beside a power of two, where tiles need padding; single_value: n = 1, where y = beta."""
+odd_channels: one beside a power of two, where tiles need padding; single_value: n = 1, where y = beta.
+The last two are kept for rank 3 on, below which they would be n = 1 once more."""
 
 EMPTY_WEIGHTS: Mapping[ShapeClass, int] = MappingProxyType({"no_values": 1, "no_channels": 1})
 
@@ -58,8 +59,15 @@ def _budgets(max_size: int, large_size: int | None) -> st.SearchStrategy[int]:
     return st.sampled_from(small + [max_size if large_size is None else large_size] * LARGE_SHARE)
 
 
+def _weights(rank: int, allow_empty: bool) -> dict[ShapeClass, int]:
+    return {
+        name: 0 if rank == 2 and name in ("batch_one", "flat_axis") else weight
+        for name, weight in {**CLASS_WEIGHTS, **(EMPTY_WEIGHTS if allow_empty else {})}.items()
+    }
+
+
 def _size(draw: st.DrawFn, budget: int, axes_left: int) -> int:
-    """The size of one of `axes_left` axes, such that those after it are not starved of the budget; 1 only if need be."""
+    """The size of one of `axes_left` axes, leaving some of the budget to those after it; 1 only if need be."""
     even = budget ** (1 / axes_left)
     largest = min(budget // 2 ** (axes_left - 1), math.floor(2 * even))
     return draw(st.integers(2, largest)) if largest >= 2 else 1
@@ -110,7 +118,7 @@ def shapes_and_channel_axes(
     if not -rank <= written < rank:
         raise UsageError(f"channel_axis={written} must lie within {-rank}..{rank - 1}; raise min_rank={min_rank}")
     budget = draw(_budgets(max_size, large_size))
-    kind = draw(weighted({**CLASS_WEIGHTS, **EMPTY_WEIGHTS} if allow_empty else CLASS_WEIGHTS))
+    kind = draw(weighted(_weights(rank, allow_empty)))
     return _sizes(draw, kind, rank, written % rank, budget), written
 
 
