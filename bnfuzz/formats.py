@@ -6,9 +6,10 @@ most u relative), a smallest normal and subnormal number, and a largest finite o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, Mapping
+from typing import Any, Literal
 
 import numpy as np
 

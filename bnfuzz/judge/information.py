@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnfuzz.case import Array
 from bnfuzz.judge.verdict import Information
 from bnfuzz.numerics.apriori import ranges
 from bnfuzz.numerics.reference import OutputReference, Reference, parameter_order

@@ -100,11 +100,12 @@ class Explanations:
         if model is None or observed is None or observed.shape != self.reference.outputs[name].bound.shape:
             return False
         seen = np.asarray(observed[trial], dtype=np.float64)
-        exact = self.reference.outputs[name].value[trial]
-        with np.errstate(invalid="ignore"):
-            candidates = [np.abs(seen - form[trial]) for form in model]
-            distance = np.min(candidates, axis=0)
-            closer = REPRODUCES * distance <= np.abs(seen - exact)
+        exact = self.reference.outputs[name]
+        growth = self._one_pass_outputs["growth of " + name][0][trial]
+        with np.errstate(invalid="ignore", over="ignore"):
+            distance = np.min([np.abs(seen - form[trial]) for form in model], axis=0)
+            closer = REPRODUCES * distance <= np.abs(seen - exact.value[trial])
+            closer |= distance <= exact.raw_bound[trial] * growth
         return bool(np.all(closer[failing]))
 
     @cached_property
@@ -112,6 +113,7 @@ class Explanations:
         """Outputs of training with the root that y shows, per channel; NaN where one pass cannot give that root.
 
         Two forms of dx: with and without the variance's own term, which a clamped variance does not pass on.
+        `growth of …`: how much the other roundings of that output grow with the root in place of the exact one.
         """
         reference, problem, rules = self.reference, self.reference.problem, self.reference.rules
         y = self.observed.y
@@ -131,6 +133,7 @@ class Explanations:
             possible = (root > 0) & (variance + slack >= np.maximum(reference.channels.variance - reach, 0))
             possible &= variance - slack <= reference.channels.variance + reach
             root = np.where(possible, root, np.nan)
+            larger = np.fmax(root * np.sqrt(reference.channels.variance + rules.eps), 1.0)
             g = self._cotangent(y)
             xhat = deviation * root
             centred = g - np.mean(g, axis=axes, keepdims=True)
@@ -139,7 +142,13 @@ class Explanations:
         trials = reference.outputs["y"].bound.shape[:1]
         parameters = trials + reference.spec.parameter_shape
         statistics = trials + reference.spec.statistics_shape
+        one = np.ones(trials + (1,) * len(reference.spec.statistics_shape))
         return {
+            "growth of batch_var": (one,),
+            "growth of new_running_var": (one,),
+            "growth of y": (larger,),
+            "growth of dgamma": (np.max(larger, axis=axes).reshape(parameters),),
+            "growth of dx": (larger**3,),
             "batch_var": (variance.reshape(statistics),),
             "new_running_var": (self._running_variance(variance).reshape(statistics),),
             "y": (gamma * xhat + beta,),

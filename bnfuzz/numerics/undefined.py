@@ -71,9 +71,9 @@ def separate(problem: Problem, rules: Rules, mode: str) -> Undefined:
         "new_running_mean": bad_mean | (channel_x if mode == "training" else False),
         "new_running_var": bad_var | (channel_x if mode == "training" else False),
     }
-    if mode == "training" and rules.running_ddof and problem.n <= rules.running_ddof:
-        if rules.single_value_variance == "nan":
-            masks["new_running_var"] = np.ones_like(channel_x)
+    no_factor = mode == "training" and rules.running_ddof and problem.n <= rules.running_ddof
+    if no_factor and rules.single_value_variance == "nan":
+        masks["new_running_var"] = np.ones_like(channel_x)
     cleaned = replace(
         problem,
         x=np.where(channel_x, 0.0, problem.x) if mode == "training" else np.where(own_x, 0.0, problem.x),

@@ -1,0 +1,135 @@
+"""One block of trials through several backends, judged: what campaigns, shrinking, replay and pytest share.
+
+While the workers compute, the reference is evaluated here, once per distinct set of rules. A call that ends in
+an exception, a dead or a hung worker becomes a verdict of its own on the output named `call`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnfuzz.backends.pool import Pool, Reply, Status
+from bnfuzz.case import Case, Inputs, Outputs, Spec
+from bnfuzz.conventions import Conventions
+from bnfuzz.judge.compare import Judgement, judge
+from bnfuzz.judge.verdict import Kind, Verdict, precedence
+from bnfuzz.numerics.reference import Reference, Rung, evaluate
+from bnfuzz.numerics.rules import Rules, rules_of
+
+CALL = "call"
+"""The output that a verdict on the call itself is given for (error, crash, hang, mutated inputs)."""
+
+_CALL_KINDS: dict[Status, Kind] = {"error": "error", "crash": "crash", "hang": "hang", "unsupported": "unsupported"}
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What one backend made of a block: one Judgement per step, or none where the call itself failed."""
+
+    backend: str
+    reply: Reply
+    steps: tuple[Judgement, ...] = ()
+
+    @property
+    def judged(self) -> bool:
+        return bool(self.steps)
+
+    def failing(self) -> NDArray[np.intp]:
+        """Trials with a finding; all of them where the call itself is the finding."""
+        if not self.steps:
+            return np.zeros(0 if self.reply.status == "unsupported" else 1, dtype=np.intp)
+        if self.reply.mutated:
+            return np.arange(len(self.steps[0].reference.rungs))
+        return np.unique(np.concatenate([step.failing() for step in self.steps]))
+
+    def verdicts(self, trial: int) -> tuple[Verdict, ...]:
+        """One verdict per output: over several steps the worst, which then says in which step it was."""
+        if not self.steps:
+            return (Verdict(output=CALL, kind=_CALL_KINDS[self.reply.status], why=self.reply.message),)
+        verdicts: dict[str, Verdict] = {}
+        if self.reply.mutated:
+            why = f"changed its {', '.join(self.reply.mutated)}"
+            verdicts[CALL] = Verdict(output=CALL, kind="mutated", severity=np.inf, why=why)
+        for number, step in enumerate(self.steps, start=1):
+            for verdict in step.verdicts(trial):
+                said = verdict
+                if len(self.steps) > 1 and verdict.kind != "ok":
+                    said = replace(verdict, why=f"step {number}: {verdict.why}".rstrip(": "))
+                known = verdicts.get(verdict.output)
+                if known is None or _rank(said) < _rank(known):
+                    verdicts[verdict.output] = said
+        return tuple(verdicts.values())
+
+
+def _rank(verdict: Verdict) -> tuple[int, float]:
+    return precedence(verdict.kind), -verdict.severity
+
+
+def evaluate_block(
+    pool: Pool, backends: Iterable[str], spec: Spec, inputs: Inputs, *, rung: Rung | None = None
+) -> dict[str, Result]:
+    """Runs all trials on all backends and judges them; `rung` forces the reference's rung ("mpmath" confirms)."""
+    names = tuple(backends)
+    pending = pool.submit(names, spec, inputs)
+    try:
+        references = References(inputs, rung)
+        if len(spec.steps) == 1:
+            for name in names:
+                if pool.conventions(name).unsupported(spec) is None:
+                    references.of(spec, pool.conventions(name))
+    finally:
+        replies = pending.collect()
+    return {
+        name: _result(name, reply, spec, inputs, pool.conventions(name), references) for name, reply in replies.items()
+    }
+
+
+def evaluate_case(pool: Pool, backend: str, case: Case, *, rung: Rung | None = None) -> tuple[Verdict, ...]:
+    """The verdicts of one backend on one Case."""
+    return evaluate_block(pool, (backend,), case.spec, case.inputs, rung=rung)[backend].verdicts(0)
+
+
+class References:
+    """References of one block of inputs, evaluated once per set of rules."""
+
+    def __init__(self, inputs: Inputs, rung: Rung | None = None) -> None:
+        self.inputs = inputs
+        self.rung: Rung | None = rung
+        self._known: dict[Rules, Reference] = {}
+
+    def of(self, spec: Spec, conventions: Conventions) -> Reference:
+        """The Reference of a one-step Spec under these conventions."""
+        rules = rules_of(spec, conventions)
+        if rules not in self._known:
+            self._known[rules] = evaluate(spec, self.inputs, rules, rung=self.rung)
+        return self._known[rules]
+
+
+def _result(
+    name: str, reply: Reply, spec: Spec, inputs: Inputs, conventions: Conventions, references: References
+) -> Result:
+    if reply.status != "ok" or reply.outputs is None:
+        return Result(name, reply)
+    if len(spec.steps) == 1:
+        return Result(name, reply, (judge(references.of(spec, conventions), reply.outputs),))
+    return Result(name, reply, tuple(_judged_steps(reply.outputs, spec, inputs, conventions, references.rung)))
+
+
+def _judged_steps(
+    outputs: Outputs, spec: Spec, inputs: Inputs, conventions: Conventions, rung: Rung | None
+) -> Iterable[Judgement]:
+    """Each step of a sequence, judged from the state that the backend itself left after the one before."""
+    mean, variance = inputs.running_mean, inputs.running_var
+    for number, mode in enumerate(spec.steps):
+        step = replace(spec, steps=(mode,))
+        given = inputs.at_step(number, running_mean=mean, running_var=variance)
+        seen = Outputs(**{name: array[:, number] for name, array in outputs.items()})
+        if mode == "inference":
+            seen = replace(seen, batch_mean=None, batch_var=None)
+        yield judge(evaluate(step, given, rules_of(step, conventions), rung=rung), seen)
+        if spec.has_running and seen.new_running_mean is not None and seen.new_running_var is not None:
+            mean, variance = seen.new_running_mean, seen.new_running_var
