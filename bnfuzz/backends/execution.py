@@ -109,13 +109,18 @@ class _Run:
             self.compile_seconds += elapsed
         else:
             self.seconds += elapsed
-        updated = set(STATE) if self.backend.keeps_state and mode == "training" else set()
+        updated = self._rightly_updated(mode)
         for name, array in arrays.items():
             held = computed.held.get(name)
             changed = layouts.memory(array).tobytes() != before[name]
             if name not in updated and (changed or (held is not None and held.tobytes() != given[name].tobytes())):
                 self.mutated.add(name)
         return _known(computed.outputs)
+
+    def _rightly_updated(self, mode: Mode) -> set[str]:
+        """Inputs that the backend documents to write into: buffers in training, gamma where it is fixed to 1."""
+        updated = set(STATE) if self.backend.keeps_state and mode == "training" else set()
+        return updated | {"gamma"} if self.backend.conventions.fix_gamma else updated
 
 
 def _known(outputs: Mapping[str, object]) -> Arrays:
