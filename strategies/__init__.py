@@ -1,8 +1,9 @@
 """Hypothesis strategies for Specs, their data, and whole cases, for anyone's own `@given`."""
 
 from bnfuzz.strategies.buffers import mean_names, variance_names
-from bnfuzz.strategies.cases import cases, drawn_inputs
+from bnfuzz.strategies.cases import cases
 from bnfuzz.strategies.cotangents import CotangentFamily, cotangent_families
+from bnfuzz.strategies.drawn import drawn_inputs
 from bnfuzz.strategies.formats import format_names, format_triples
 from bnfuzz.strategies.parameters import beta_names, eps_values, gamma_names, momenta, presences
 from bnfuzz.strategies.plans import Plan, label, plans

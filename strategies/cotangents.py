@@ -45,7 +45,9 @@ class CotangentFamily:
         """Values in the format, of the shape of ``xhat``: normalized data, each channel along the last axis."""
         lead = (*xhat.shape[:-1], 1)
         scale: Exponents = self.scale + rng.integers(-1, 2, lead)
-        return stored(powers(scale) * _unit(self.name, rng, xhat, lead), format_)
+        unit = _unit(self.name, rng, xhat, lead)
+        with np.errstate(over="ignore"):  # x̂ of inference may be huge; what overflows is stored as the largest number
+            return stored(powers(scale) * unit, format_)
 
 
 def _unit(name: CotangentName, rng: np.random.Generator, xhat: Float64, lead: tuple[int, ...]) -> Float64:
@@ -66,7 +68,9 @@ def orthogonal_part(values: Float64, xhat: Float64) -> Float64:
     """``values`` less their projections on 1 and on xhat, along the last axis; twice, since once leaves rounding."""
     if xhat.shape[-1] == 0:
         return values
-    along = xhat - np.mean(xhat, axis=-1, keepdims=True)
+    largest = np.max(np.abs(xhat), axis=-1, keepdims=True)
+    along = xhat / np.where(largest > 0, largest, 1.0)  # so that no square overflows
+    along = along - np.mean(along, axis=-1, keepdims=True)
     square = np.sum(along * along, axis=-1, keepdims=True)
     for _ in range(2):
         values = values - np.mean(values, axis=-1, keepdims=True)

@@ -160,14 +160,18 @@ def plans(
         allow_negative_variance,
     )
     explicit, running = spec.cotangent == "explicit", spec.has_running
+    families = tuple(draw(recipes.family) for _ in range(draw(recipes.families)))
+    # All are drawn, present or not: of two examples Hypothesis takes the one of fewer draws for the simpler one.
+    cotangent, gamma, beta = draw(recipes.cotangent), draw(_GAMMA), draw(_BETA)
+    running_mean, running_var = draw(_MEAN), draw(recipes.running_var)
     return Plan(
         spec=spec,
-        families=tuple(draw(recipes.family) for _ in range(draw(recipes.families))),
-        cotangent=draw(recipes.cotangent) if explicit else None,
-        gamma=draw(_GAMMA) if spec.has_gamma else None,
-        beta=draw(_BETA) if spec.has_beta else None,
-        running_mean=draw(_MEAN) if running else None,
-        running_var=draw(recipes.running_var) if running else None,
+        families=families,
+        cotangent=cotangent if explicit else None,
+        gamma=gamma if spec.has_gamma else None,
+        beta=beta if spec.has_beta else None,
+        running_mean=running_mean if running else None,
+        running_var=running_var if running else None,
         seed=draw(_SEED),
     )
 

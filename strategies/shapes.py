@@ -67,10 +67,13 @@ def _weights(rank: int, allow_empty: bool) -> dict[ShapeClass, int]:
 
 
 def _size(draw: st.DrawFn, budget: int, axes_left: int) -> int:
-    """The size of one of `axes_left` axes, leaving some of the budget to those after it; 1 only if need be."""
+    """The size of one of `axes_left` axes, leaving some of the budget to those after it; 1 only if need be.
+
+    Always one draw: of two examples Hypothesis takes the one of fewer draws for the simpler one.
+    """
     even = budget ** (1 / axes_left)
     largest = min(budget // 2 ** (axes_left - 1), math.floor(2 * even))
-    return draw(st.integers(2, largest)) if largest >= 2 else 1
+    return min(draw(st.integers(2, max(3, largest))), max(1, largest))
 
 
 def channel_axes(rank: int) -> st.SearchStrategy[int]:
@@ -124,30 +127,28 @@ def shapes_and_channel_axes(
 
 def _sizes(draw: st.DrawFn, kind: ShapeClass, rank: int, channel: int, budget: int) -> Shape:
     others = [axis for axis in range(rank) if axis != channel]
-    sizes = [1] * rank
-    fixed: set[int] = set()
+    fixed: dict[int, int] = {}
     if kind == "one_channel":
-        fixed = {channel}
+        fixed = {channel: 1}
     elif kind == "batch_one":
-        fixed = {others[0]}
+        fixed = {others[0]: 1}
     elif kind == "flat_axis":
-        fixed = {draw(st.sampled_from(others))}
+        fixed = {draw(st.sampled_from(others)): 1}
     elif kind == "single_value":
-        fixed = set(others)
+        fixed = dict.fromkeys(others, 1)
     elif kind == "odd_channels":
-        sizes[channel] = draw(st.sampled_from([odd for odd in ODD_CHANNELS if odd == 3 or odd * 2 <= budget]))
-        sizes[channel] = min(sizes[channel], budget)
-        fixed = {channel}
+        fixed = {channel: draw(st.sampled_from([odd for odd in ODD_CHANNELS if odd * 2 <= budget] or [1]))}
     elif kind == "square":
-        side = draw(st.integers(1, max(1, math.isqrt(budget))))
-        twin = draw(st.sampled_from(others))
-        sizes[channel] = sizes[twin] = side
-        fixed = {channel, twin}
-    left = max(1, budget // math.prod(sizes))
-    free = [axis for axis in range(rank) if axis not in fixed]
-    for position, axis in enumerate(free):
-        sizes[axis] = _size(draw, left, len(free) - position)
-        left //= sizes[axis]
+        side = min(draw(st.integers(2, max(3, math.isqrt(budget)))), math.isqrt(budget))
+        fixed = {channel: side, draw(st.sampled_from(others)): side}
+    left = budget // math.prod(fixed.values())
+    free = rank - len(fixed)
+    sizes = []
+    for axis in range(rank):  # drawn for the fixed ones too, so that the plain class has the fewest draws
+        size = _size(draw, left, max(free, 1))
+        if axis not in fixed:
+            left, free = left // size, free - 1
+        sizes.append(fixed.get(axis, size))
     if kind == "no_channels":
         sizes[channel] = 0
     elif kind == "no_values":
