@@ -15,9 +15,9 @@ from bnfuzz.errors import UsageError
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import FINDINGS, Verdict
 
-State = Literal["open", "flaky", "fixed", "seed"]
+State = Literal["flaky", "open", "fixed", "seed"]
 STATES: tuple[State, ...] = get_args(State)
-"""In order of concern: where two files of one case are merged with news, the first wins."""
+"""Where two files of one case are merged, the first of their states wins: `flaky` is a person's word, kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +134,7 @@ def merged(old: CaseFile, new: CaseFile, *, reopen: bool = True) -> CaseFile:
     """`old` with the expectations and verdicts of `new`, a file of the same case, that it lacks.
 
     An "ok" of the same backend and versions gives way to a finding. With `reopen` a new finding also sets the state
-    back to the more concerning of the two: a fault that was fixed has come back.
+    back to open: a fault that was fixed has come back (a flaky one stays flaky).
     """
     if old.id != new.id:
         raise UsageError(f"cases {old.id} and {new.id} differ; only files of one case can be merged")
