@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import ClassVar
 
 from bnfuzz.case import Array, Spec
 from bnfuzz.conventions import Conventions
@@ -51,14 +50,13 @@ class Backend(ABC):
     keeps_state      running statistics are updated in the arrays handed over (no mutation, in training)
     """
 
-    label: ClassVar[str]
-    framework: ClassVar[str]
-    packages: ClassVar[tuple[str, ...]]
-    isolated: ClassVar[str] = ""
-    device: ClassVar[str] = "cpu"
-    slow: ClassVar[bool] = False
-    keeps_state: ClassVar[bool] = False
-    conventions: Conventions
+    label: str
+    framework: str
+    packages: tuple[str, ...]
+    isolated: str = ""
+    device: str = "cpu"
+    slow: bool = False
+    keeps_state: bool = False
 
     def __init__(self, version: str = "") -> None:
         self.version = version
@@ -73,6 +71,11 @@ class Backend(ABC):
         if self.version:
             return f"{self.framework}@{self.version}"
         return self.isolated or "main"
+
+    @property
+    @abstractmethod
+    def conventions(self) -> Conventions:
+        """What the backend documents; a class attribute in the adapters."""
 
     def start(self) -> None:
         """Imports the framework and sets it up for one thread; called once, in the worker, before `compile`."""

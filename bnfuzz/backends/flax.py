@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from bnfuzz.backends.base import Backend, Program
 from bnfuzz.backends.flax_layer import CONVENTIONS, flax_program
 from bnfuzz.case import Spec
@@ -12,7 +10,7 @@ from bnfuzz.case import Spec
 class Flax(Backend):
     label = "flax"
     framework = "flax"
-    packages: ClassVar[tuple[str, ...]] = ("jax", "jaxlib", "flax")
+    packages: tuple[str, ...] = ("jax", "jaxlib", "flax")
     conventions = CONVENTIONS
 
     def compile(self, spec: Spec) -> Program:

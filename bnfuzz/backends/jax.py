@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from bnfuzz.backends.base import Backend, Program
 from bnfuzz.backends.jax_scratch import differentiated, plain_forward, program_of, scratch_conventions
 from bnfuzz.case import Spec
@@ -12,7 +10,7 @@ from bnfuzz.case import Spec
 class Jax(Backend):
     label = "jax"
     framework = "jax"
-    packages: ClassVar[tuple[str, ...]] = ("jax", "jaxlib")
+    packages: tuple[str, ...] = ("jax", "jaxlib")
     conventions = scratch_conventions("bnfuzz/backends/jax.py")
 
     def compile(self, spec: Spec) -> Program:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from bnfuzz.backends.base import Backend, Program
 from bnfuzz.backends.jax_scratch import differentiated, plain_forward, program_of, scratch_conventions
 from bnfuzz.case import Spec
@@ -12,7 +10,7 @@ from bnfuzz.case import Spec
 class JaxEager(Backend):
     label = "jax-eager"
     framework = "jax"
-    packages: ClassVar[tuple[str, ...]] = ("jax", "jaxlib")
+    packages: tuple[str, ...] = ("jax", "jaxlib")
     slow = True
     conventions = scratch_conventions("bnfuzz/backends/jax_eager.py")
 

@@ -7,7 +7,7 @@ momentum weighs the OLD statistic: running = momentum running + (1 - momentum) b
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from bnfuzz.backends.base import Backend, Program
 from bnfuzz.backends.jax_scratch import (
@@ -28,7 +28,7 @@ AXIS = "batch"
 class JaxPmean(Backend):
     label = "jax-pmean"
     framework = "jax"
-    packages: ClassVar[tuple[str, ...]] = ("jax", "jaxlib")
+    packages: tuple[str, ...] = ("jax", "jaxlib")
     conventions = scratch_conventions("bnfuzz/backends/jax_pmean.py", momentum_weighs="old", ranks=(2, 8))
 
     def compile(self, spec: Spec) -> Program:

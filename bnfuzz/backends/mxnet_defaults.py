@@ -6,8 +6,6 @@ eps and momentum are passed where the Spec has them.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from bnfuzz.backends.base import Backend, Program
 from bnfuzz.backends.mxnet_arrays import start_mxnet
 from bnfuzz.backends.mxnet_operator import operator_conventions, operator_program
@@ -17,7 +15,7 @@ from bnfuzz.case import Spec
 class MXNetDefaults(Backend):
     label = "mxnet-defaults"
     framework = "mxnet"
-    packages: ClassVar[tuple[str, ...]] = ("mxnet",)
+    packages: tuple[str, ...] = ("mxnet",)
     isolated = "mxnet"
     keeps_state = True
     conventions = operator_conventions("MXNet 1.9.1 API reference, mxnet.ndarray.BatchNorm", fix_gamma=True)

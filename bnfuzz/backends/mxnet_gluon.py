@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from bnfuzz.backends.base import Arrays, Backend, Computed, Program
 from bnfuzz.backends.mxnet_arrays import recorded, scalars, start_mxnet, to_mxnet
@@ -13,7 +13,7 @@ from bnfuzz.case import Spec
 class MXNetGluon(Backend):
     label = "mxnet-gluon"
     framework = "mxnet"
-    packages: ClassVar[tuple[str, ...]] = ("mxnet",)
+    packages: tuple[str, ...] = ("mxnet",)
     isolated = "mxnet"
     keeps_state = True
     conventions = operator_conventions(

@@ -1,6 +1,7 @@
 """What `mx.nd.BatchNorm` documents, and a program around it: shared by `mxnet` and `mxnet-defaults`.
 
-It computes float16 data in float32, updates the running statistics in place, in backward, and refuses empty
+It takes float16 data with float32 parameters and, as measured, rounds every elementwise intermediate to
+float16 (so `compute` is the data's format). It updates the running statistics in place, in backward, and refuses empty
 arrays (0 means unknown in its shapes). eps is stored as float64 (its default is the float32 nearest to 1e-3),
 momentum as float32.
 """
@@ -29,7 +30,6 @@ def operator_conventions(source: str, **others: Any) -> Conventions:
         "momentum_weighs": "old",
         "momentum_format": "float32",
         "formats": FORMATS,
-        "compute": (("float16", "float32"),),
         "ranks": (1, 8),
         "affine": "both",
         "running": "needed",

@@ -6,7 +6,7 @@ the data's format.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from bnfuzz.backends.base import Backend, Program
 from bnfuzz.backends.mxnet_arrays import program_of, start_mxnet
@@ -17,7 +17,7 @@ from bnfuzz.conventions import Conventions
 class MXNetScratch(Backend):
     label = "mxnet-scratch"
     framework = "mxnet"
-    packages: ClassVar[tuple[str, ...]] = ("mxnet",)
+    packages: tuple[str, ...] = ("mxnet",)
     isolated = "mxnet"
     conventions = Conventions(
         source="bnfuzz/backends/mxnet_scratch.py",

@@ -6,7 +6,7 @@ hidden wider accumulation, so its errors are those of an honest implementation.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ HALF: tuple[tuple[FormatName, FormatName], ...] = (("float16", "float32"), ("bfl
 class NumpyReference(Backend):
     label = "numpy"
     framework = "numpy"
-    packages: ClassVar[tuple[str, ...]] = ()
+    packages: tuple[str, ...] = ()
     conventions = Conventions(
         source="bnfuzz/backends/numpy_reference.py",
         formats=ALL_FORMATS + MIXED_FORMATS,

@@ -105,6 +105,10 @@ class Pool:
         """Package -> version, asked of the worker."""
         return self.describe(name)[1]
 
+    def version(self, name: str) -> str | None:
+        """Version of the framework that the backend is a part of: what ranges of known findings speak of."""
+        return self.versions(name).get(self.backend(name).framework)
+
     def describe(self, name: str) -> tuple[Conventions, dict[str, str]]:
         """(conventions, versions) from the worker.
 
