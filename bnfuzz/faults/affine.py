@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnfuzz.case import Array
-from bnfuzz.faults import textbook
+from bnfuzz.faults import scopes, textbook
 from bnfuzz.faults.example import Example
 from bnfuzz.faults.fault import fault
 from bnfuzz.faults.kernel import Pass
@@ -56,8 +56,8 @@ FAULTS = (
         "y = a*x + (beta - a*mean) with a = gamma*r, in training",
         judged="unstable",
         admitted="inference, where the folded form is one of the sound ones",
-        shows=Example(family="constant", eps=1e-12, shape=(7, 3)),
-        scope="wide",
+        shows=Example(family="large_constant", eps=1e-12, shape=(8, 3)),
+        scope=scopes.single,
         affine=folded,
     ),
     fault(

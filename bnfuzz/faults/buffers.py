@@ -95,15 +95,19 @@ def debiased(p: Pass) -> tuple[Array, Array]:
 
 
 INFERENCE = Example(steps=("inference",))
+LEARNING = Example(shape=(4, 4), momentum=0.9)
 TWO_STEPS = Example(steps=("training", "training"))
 
 FAULTS = (
-    fault("rv_std", "the running variance learns the deviation, its root", running_var=learns_deviation),
+    fault(
+        "rv_std", "the running variance learns the deviation, its root", shows=LEARNING, running_var=learns_deviation
+    ),
     fault(
         "rv_biased",
         "the running variance learns the variance with ddof 0",
         admitted="running_ddof=0",
         needs={"running_ddof": 1},
+        shows=LEARNING,
         running_var=learns_biased,
     ),
     fault(
@@ -111,11 +115,13 @@ FAULTS = (
         "the running variance learns the variance with ddof 1",
         admitted="running_ddof=1",
         needs={"running_ddof": 0},
+        shows=LEARNING,
         running_var=learns_unbiased,
     ),
     fault(
         "rv_bessel_batch_only",
         "the running variance learns N/(N-1)*var, N the batch size without the spatial positions",
+        shows=Example(shape=(2, 3, 4), momentum=0.7),
         running_var=bessel_of_batch,
     ),
     fault(

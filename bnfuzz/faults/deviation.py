@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnfuzz.case import Array
-from bnfuzz.faults import textbook
+from bnfuzz.faults import scopes, textbook
 from bnfuzz.faults.example import Example
 from bnfuzz.faults.fault import fault
 from bnfuzz.faults.kernel import Pass, Step
@@ -74,7 +74,7 @@ FAULTS = (
     fault(
         "rsqrt_12_bits",
         "a hardware estimate of 1/sqrt without the refining step: 2^-12 off",
-        scope="wide",
+        scope=scopes.kept_single,
         inverse_deviation=twelve_bits,
     ),
 )

@@ -18,7 +18,17 @@ from bnfuzz.case import Array, Case, Inputs, Layout, Mode, Operation, Spec, expe
 from bnfuzz.conventions import Conventions, FormatTriple
 from bnfuzz.faults.geometry import geometry
 
-Family = Literal["telling", "near_eps", "offset", "constant", "large", "large_buffers", "nonfinite", "repeated_rows"]
+Family = Literal[
+    "telling",
+    "near_eps",
+    "offset",
+    "constant",
+    "large_constant",
+    "large",
+    "large_buffers",
+    "nonfinite",
+    "repeated_rows",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +39,7 @@ class Example:
              near_eps       variances (batch and running) of the order of eps
              offset         mean far larger than the spread, for the compute format
              constant       one value per channel
+             large_constant one value per channel, so large that x*r rounds by 100; beta of that order
              large          deviations over 256 but under 65504
              large_buffers  running variance over 65504, short of nothing else
              nonfinite      a NaN in the first channel
@@ -135,6 +146,13 @@ def _constant(drawn: Drawn, spec: Spec, conventions: Conventions, rng: np.random
     drawn["x"] = _per_step(spec, lambda: np.broadcast_to(value, (view.n, view.columns)))
 
 
+def _large_constant(drawn: Drawn, spec: Spec, conventions: Conventions, rng: np.random.Generator) -> None:
+    _constant(drawn, spec, conventions, rng)
+    compute = conventions.compute_format(spec.data_format)
+    drawn["x"] *= 100.0 * np.sqrt(spec.eps or 0.0) / compute.unit_roundoff
+    drawn["beta"] *= 100.0
+
+
 def _large(drawn: Drawn, spec: Spec, conventions: Conventions, rng: np.random.Generator) -> None:
     del spec, conventions
     drawn["x"] = 3000.0 * rng.standard_normal(drawn["x"].shape)
@@ -168,6 +186,7 @@ FAMILIES: Mapping[Family, Callable[[Drawn, Spec, Conventions, np.random.Generato
         "near_eps": _near_eps,
         "offset": _offset,
         "constant": _constant,
+        "large_constant": _large_constant,
         "large": _large,
         "large_buffers": _large_buffers,
         "nonfinite": _nonfinite,

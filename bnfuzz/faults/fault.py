@@ -10,6 +10,7 @@ from bnfuzz.case import Spec
 from bnfuzz.conventions import Conventions
 from bnfuzz.faults.example import Example, Family
 from bnfuzz.faults.kernel import Kernel
+from bnfuzz.faults.scopes import Scope, everywhere
 from bnfuzz.faults.textbook import CLEAN
 
 Judged = Literal["wrong", "unstable", "nonfinite", "leak", "mutated", "error"]
@@ -17,18 +18,6 @@ Judged = Literal["wrong", "unstable", "nonfinite", "leak", "mutated", "error"]
 is the textbook kernel's own."""
 
 FaultMode = Literal["training", "inference", "sequence", "layout"]
-
-Scope = Literal["any", "pure", "wide", "wider_compute", "wider_than_float16", "wider_than_bfloat16", "wider_statistics"]
-"""Formats that a fault shows in.
-
-    any                   all
-    pure                  computes in the data's own format
-    wide                  computes in float32 or float64
-    wider_compute         computes in a wider format than the data's
-    wider_than_float16    the same, with float16 data
-    wider_than_bfloat16   computes in a wider format than bfloat16, and keeps parameters and statistics in such a one
-    wider_statistics      statistics and parameters are kept in a wider format than the data's
-"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,7 +39,7 @@ class Fault:
     judged: Judged = "wrong"
     admitted: str = ""
     needs: Mapping[str, Any] = field(default_factory=dict)
-    scope: Scope = "any"
+    scope: Scope = everywhere
     example: Example = field(default_factory=Example)
 
     @property
@@ -76,7 +65,7 @@ class Fault:
             spec.operation == self.example.operation
             and all(getattr(conventions, name) == value for name, value in self.needs.items())
             and self._shows_in_mode(spec)
-            and _in_scope(self.scope, spec, conventions)
+            and self.scope(conventions.compute_format(spec.data_format), spec.formats)
         )
 
     def _shows_in_mode(self, spec: Spec) -> bool:
@@ -89,24 +78,6 @@ class Fault:
         return len(spec.steps) > 1 if self.mode == "sequence" else self.mode in spec.steps
 
 
-def _in_scope(scope: Scope, spec: Spec, conventions: Conventions) -> bool:
-    compute = conventions.compute_format(spec.data_format)
-    data, parameter, statistics = spec.formats
-    if scope == "pure":
-        return compute.name == data
-    if scope == "wide":
-        return compute.precision >= 24
-    if scope == "wider_compute":
-        return compute.name != data
-    if scope == "wider_than_float16":
-        return compute.name != data and data == "float16"
-    if scope == "wider_than_bfloat16":
-        return "bfloat16" not in (compute.name, parameter, statistics)
-    if scope == "wider_statistics":
-        return data not in (parameter, statistics)
-    return True
-
-
 def fault(
     name: str,
     description: str,
@@ -114,7 +85,7 @@ def fault(
     judged: Judged = "wrong",
     admitted: str = "",
     needs: Mapping[str, Any] | None = None,
-    scope: Scope = "any",
+    scope: Scope = everywhere,
     shows: Example | None = None,
     **steps: Any,
 ) -> Fault:

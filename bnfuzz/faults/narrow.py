@@ -6,7 +6,7 @@ import numpy as np
 
 from bnfuzz import formats
 from bnfuzz.case import Array
-from bnfuzz.faults import sums, textbook
+from bnfuzz.faults import scopes, sums, textbook
 from bnfuzz.faults.example import Example
 from bnfuzz.faults.fault import fault
 from bnfuzz.faults.kernel import Pass, Update
@@ -70,7 +70,7 @@ FAULTS = (
         "accumulate_in_half",
         "the sums of mean and variance are kept in the data's half format",
         judged="unstable",
-        scope="wider_compute",
+        scope=scopes.wider_compute,
         shows=Example(family="constant", shape=(5000, 2)),
         mean=accumulated_mean,
         variance=accumulated_variance,
@@ -78,21 +78,21 @@ FAULTS = (
     fault(
         "square_overflow",
         "deviations are squared in float16, where 256 squared is infinite",
-        scope="wider_than_float16",
+        scope=scopes.wider_than_float16,
         shows=Example(family="large"),
         variance=squared_in_data_format,
     ),
     fault(
         "eps_in_half",
         "eps is rounded to the data's half format before the root: 1e-8 is 0 in float16",
-        scope="wider_compute",
+        scope=scopes.wider_shown,
         shows=Example(family="near_eps", eps=1e-8),
         eps=rounded_eps,
     ),
     fault(
         "stats_cast_down",
         "running statistics and gamma are rounded to the data's half format",
-        scope="wider_statistics",
+        scope=scopes.wider_statistics,
         shows=Example(family="large_buffers", steps=("inference",)),
         gamma=rounded_gamma,
         buffers=rounded_buffers,
@@ -100,7 +100,7 @@ FAULTS = (
     fault(
         "ema_in_half",
         "running statistics are updated and kept in bfloat16",
-        scope="wider_than_bfloat16",
+        scope=scopes.kept_single,
         shows=Example(steps=("training",) * 3, momentum=0.001),
         running_mean=in_bfloat16(textbook.running_mean),
         running_var=in_bfloat16(textbook.running_var),

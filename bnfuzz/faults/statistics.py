@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from bnfuzz.case import Array
 from bnfuzz.conventions import Summation
-from bnfuzz.faults import sums, textbook, variances
+from bnfuzz.faults import scopes, sums, textbook, variances
 from bnfuzz.faults.example import Example
 from bnfuzz.faults.fault import fault
 from bnfuzz.faults.kernel import Pass
@@ -61,7 +61,7 @@ FAULTS = (
         "onepass",
         "var = mean(x*x) - mean(x)^2 in the compute format",
         judged="unstable",
-        scope="pure",
+        scope=scopes.pure,
         shows=OFFSET,
         variance=variances.one_pass,
     ),
@@ -69,7 +69,7 @@ FAULTS = (
         "onepass_clamp",
         "var = max(mean(x*x) - mean(x)^2, 0): finite, and as wrong",
         judged="unstable",
-        scope="pure",
+        scope=scopes.pure,
         shows=OFFSET,
         variance=variances.one_pass_clamped,
     ),
@@ -79,10 +79,11 @@ FAULTS = (
         judged="unstable",
         admitted="summation in any order",
         needs=PAIRWISE,
+        scope=scopes.pure,
         shows=LONG_CONSTANT,
         mean=naive_mean,
     ),
-    fault("ddof1_norm", "the batch is normalised with n/(n-1)*var", statistics=ddof1),
+    fault("ddof1_norm", "the batch is normalised with n/(n-1)*var", shows=Example(shape=(3, 3)), statistics=ddof1),
     fault("stats_from_running", "training output is normalised with the old running statistics", statistics=running),
     fault(
         "blend_running_in_train",
@@ -98,7 +99,7 @@ FAULTS = (
     fault(
         "variance_in_bfloat16",
         "the variance is rounded to bfloat16 on the way",
-        scope="wider_than_bfloat16",
+        scope=scopes.kept_single,
         variance=bfloat16_variance,
     ),
 )

@@ -21,8 +21,9 @@ def plain(spec: Spec, arrays: Mapping[str, Array], conventions: Conventions) -> 
     affine_shape = [size if axis in spec.affine_axes else 1 for axis, size in enumerate(spec.shape)]
     others = tuple(axis for axis in range(spec.rank) if axis not in spec.affine_axes)
     kept_shape = [1 if axis in axes else size for axis, size in enumerate(spec.shape)]
-    gamma = a["gamma"].reshape(affine_shape) if spec.has_gamma else 1.0
-    beta = a["beta"].reshape(affine_shape) if spec.has_beta else 0.0
+    ascending = np.argsort(spec.affine_axes)
+    gamma = a["gamma"].transpose(ascending).reshape(affine_shape) if spec.has_gamma else 1.0
+    beta = a["beta"].transpose(ascending).reshape(affine_shape) if spec.has_beta else 0.0
     x = a["x"]
     mean, var = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
     training = spec.mode == "training"
@@ -34,11 +35,13 @@ def plain(spec: Spec, arrays: Mapping[str, Array], conventions: Conventions) -> 
     h = gamma * g
     dx = r * (h - h.mean(axes, keepdims=True) - xhat * (h * xhat).mean(axes, keepdims=True)) if training else r * h
     out = {"y": y, "dx": dx, "dgamma": (g * xhat).sum(others), "dbeta": g.sum(others)}
+    for name in ("dgamma", "dbeta"):
+        out[name] = out[name].transpose(np.argsort(ascending))
     size = {
-        "y": np.abs(gamma * xhat) + np.abs(beta),
+        "y": np.abs(gamma) * (1 + np.abs(xhat)) + np.abs(beta),
         "dx": np.abs(r) * (np.abs(h) + np.abs(h).mean(axes, keepdims=True)) * (1 + np.abs(xhat)),
-        "dgamma": (np.abs(g) * (1 + np.abs(xhat))).sum(others),
-        "dbeta": np.abs(g).sum(others),
+        "dgamma": (np.abs(g) * (1 + np.abs(xhat))).sum(others).transpose(np.argsort(ascending)),
+        "dbeta": np.abs(g).sum(others).transpose(np.argsort(ascending)),
     }
     if training:
         out |= {"batch_mean": mean, "batch_var": var}
@@ -70,15 +73,15 @@ def _shape(spec: Spec, name: str) -> tuple[int, ...]:
     return spec.parameter_shape if name in ("dgamma", "dbeta") else spec.statistics_shape
 
 
-def condition(spec: Spec, arrays: Mapping[str, Array], conventions: Conventions) -> float:
-    """The largest kappa = sqrt(1 + mean^2/(var + eps)) of any channel."""
+def condition(spec: Spec, arrays: Mapping[str, Array], conventions: Conventions) -> Array:
+    """kappa = sqrt(1 + mean^2/(var + eps)) of each statistic."""
     x = arrays["x"].astype(np.float64)
     var = x.var(spec.reduced_axes)
-    return float(np.sqrt(1 + x.mean(spec.reduced_axes) ** 2 / (var + conventions.eps_given(spec))).max())
+    return np.sqrt(1 + x.mean(spec.reduced_axes) ** 2 / (var + conventions.eps_given(spec)))
 
 
 def tolerance(spec: Spec, arrays: Mapping[str, Array], conventions: Conventions, output: Array, growth: float) -> float:
     """growth*kappa*u of the compute format plus u of the output's, relative to an output's magnitude."""
     compute = conventions.compute_format(spec.data_format).unit_roundoff
     stored = formats.of(output).unit_roundoff
-    return growth * condition(spec, arrays, conventions) * compute + stored
+    return growth * float(condition(spec, arrays, conventions).max()) * compute + stored
