@@ -70,6 +70,12 @@ class Corpus:
         self._cleaned = False
         self.reload()
 
+    def check_writable(self) -> None:
+        """Makes the folder where it is missing; raises UsageError where nothing can be written into it."""
+        make_folder(self.folder)
+        if not os.access(self.folder, os.W_OK | os.X_OK):
+            raise UsageError(f"{self.folder} cannot be written to; change its permissions, or give another folder")
+
     def reload(self) -> None:
         """Reads all files anew."""
         self._files: dict[Path, CaseFile] = {}

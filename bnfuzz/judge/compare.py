@@ -18,7 +18,7 @@ from bnfuzz.case import Array, Outputs, expected_outputs
 from bnfuzz.judge.information import apriori_ranges, information_of
 from bnfuzz.judge.regime import group_index, regime
 from bnfuzz.judge.unstable import Explanations
-from bnfuzz.judge.verdict import Information, Kind, Verdict, precedence
+from bnfuzz.judge.verdict import FINDINGS, Information, Kind, Verdict, precedence
 from bnfuzz.numerics.reference import OutputReference, Reference
 from bnfuzz.numerics.tracked import Flag
 from bnfuzz.numerics.values import Float
@@ -28,7 +28,11 @@ CENTRE = "inconsistent centre: within the bound without the hard limit"
 
 @dataclass(frozen=True, eq=False)
 class OutputJudgement:
-    """One output of K trials. `ratio` is error/bound per element, NaN where the element is undefined."""
+    """One output of K trials.
+
+    ratio      error/bound per element, NaN where the element is undefined
+    severity   per trial, the largest ratio of the elements that gave the output its kind
+    """
 
     name: str
     kinds: tuple[Kind, ...]
@@ -109,10 +113,9 @@ def _judge_output(
 
     ratio = _ratio(error, exact, passed & ~finite)
     ratio[exact.undefined] = np.nan
-    flat = ratio.reshape(trials, -1)
-    severity = np.max(np.where(np.isnan(flat), 0.0, flat), axis=1, initial=0.0)
     information = information_of(reference, name, exact, apriori, judged)
     outcome = tuple(_joined(kinds[trial], judged[trial], information[trial]) for trial in range(trials))
+    severity = np.array([_severity(ratio[trial], kinds[trial], outcome[trial]) for trial in range(trials)])
     return OutputJudgement(name, outcome, severity, information, ratio, kinds, observed, tuple(why))
 
 
@@ -158,6 +161,13 @@ def _ratio(error: Float, exact: OutputReference, correct_overflow: Flag) -> Floa
     ratio = np.where(np.isnan(ratio), np.where(np.isnan(error), np.inf, 0.0), ratio)
     ratio[correct_overflow] = 0.0
     return ratio
+
+
+def _severity(ratio: Float, kinds: NDArray[np.object_], outcome: Kind) -> float:
+    """The largest ratio: of the elements that gave the output its kind, where that is a finding."""
+    if outcome in FINDINGS:
+        ratio = ratio[kinds == outcome]
+    return float(np.max(np.where(np.isnan(ratio), 0.0, ratio), initial=0.0))
 
 
 def _joined(kinds: NDArray[np.object_], judged: Flag, information: Information) -> Kind:

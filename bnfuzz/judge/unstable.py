@@ -49,14 +49,11 @@ class Explanations:
         found: dict[int, str] = {}
         for cause, bound, ceiling in self._bounds(name):
             for trial in trials:
-                bad = failing[trial]
                 covered = (error[trial] <= bound[trial]) & (bound[trial] < ceiling[trial])
-                if trial not in found and bool(np.all(covered[bad])):
+                if cause == ONE_PASS:
+                    covered |= self._fitted(name, int(trial))
+                if trial not in found and bool(np.all(covered[failing[trial]])):
                     found[int(trial)] = cause
-        if self.reference.spec.mode == "training":
-            for trial in trials:
-                if trial not in found and self._fitted(name, int(trial), failing[trial]):
-                    found[int(trial)] = ONE_PASS
         return found
 
     def _bounds(self, name: str) -> list[tuple[str, Float, Float]]:
@@ -93,20 +90,19 @@ class Explanations:
     def _variant(self, rules: Rules, variant: Variant = "sound") -> Reference:
         return evaluate(self.reference.spec, self.reference.inputs, rules, rung="float64", variant=variant)
 
-    def _fitted(self, name: str, trial: int, failing: Flag) -> bool:
-        """Does a variance that one pass can give reproduce this output, read off y?"""
+    def _fitted(self, name: str, trial: int) -> Flag:
+        """Elements that a variance which one pass can give, read off y, reproduces."""
+        exact = self.reference.outputs[name]
         model = self._one_pass_outputs.get(name)
         observed = getattr(self.observed, name)
-        if model is None or observed is None or observed.shape != self.reference.outputs[name].bound.shape:
-            return False
+        if model is None or observed is None or observed.shape != exact.bound.shape:
+            return np.zeros(exact.bound.shape[1:], dtype=bool)
         seen = np.asarray(observed[trial], dtype=np.float64)
-        exact = self.reference.outputs[name]
         growth = self._one_pass_outputs["growth of " + name][0][trial]
         with np.errstate(invalid="ignore", over="ignore"):
             distance = np.min([np.abs(seen - form[trial]) for form in model], axis=0)
             closer = REPRODUCES * distance <= np.abs(seen - exact.value[trial])
-            closer |= distance <= exact.raw_bound[trial] * growth
-        return bool(np.all(closer[failing]))
+            return np.asarray(closer | (distance <= exact.raw_bound[trial] * growth))
 
     @cached_property
     def _one_pass_outputs(self) -> dict[str, tuple[Float, ...]]:
@@ -132,6 +128,9 @@ class Explanations:
             slack = FIT_ROUNDINGS * rules.compute.unit_roundoff * (np.abs(variance) + rules.eps)
             possible = (root > 0) & (variance + slack >= np.maximum(reference.channels.variance - reach, 0))
             possible &= variance - slack <= reference.channels.variance + reach
+            # A variance that a sound kernel could give explains nothing.
+            sound = reference.outputs["batch_var"].raw_bound.reshape(variance.shape)
+            possible &= np.abs(variance - reference.channels.variance) > sound + slack
             root = np.where(possible, root, np.nan)
             larger = np.fmax(root * np.sqrt(reference.channels.variance + rules.eps), 1.0)
             g = self._cotangent(y)

@@ -219,7 +219,7 @@ def _affine(
 
 def _cotangent(a: TrackedArithmetic, stored_y: Tracked, problem: Problem, rules: Rules) -> Tracked:
     """g: as given; 1 for the loss sum(y); 2·y/size for mean(y²), whose three roundings are in y's format
-    or in the compute format, whichever is coarser."""
+    or in the compute format, whichever is coarser, and which is flagged where y itself may overflow."""
     if problem.loss == "sum":
         return a.exact(np.ones((1,) * stored_y.flag.ndim))
     if problem.loss == "mean_square":
@@ -227,7 +227,8 @@ def _cotangent(a: TrackedArithmetic, stored_y: Tracked, problem: Problem, rules:
         v = a.values.divide(doubled.v, problem.size)
         e = doubled.e / problem.size
         e[RUNG] += 2 * a.values.unit_roundoff * (a.values.magnitude(v) + e[RUNG]) + a.values.underflow
-        return a.rounded(Tracked(v, e, doubled.flag), coarser(rules.data, rules.compute), 3)
+        flag = a.rounded(stored_y, rules.data, times=0).flag
+        return a.rounded(Tracked(v, e, flag), coarser(rules.data, rules.compute), 3)
     assert problem.cotangent is not None
     return a.array(problem.cotangent)
 
@@ -281,13 +282,14 @@ def _input_gradient(
     cube = a.multiply(square, norm.root)
     scaled_cube = cube if gamma is None else a.multiply(gamma, cube)
     product = a.multiply(cotangent, norm.deviation)
+    through_variance = a.multiply(scaled_cube, a.total(product, problem.reduced))
     dx = a.at_risk(
         dx,
         a.may_underflow(square),
         a.may_underflow(cube),
         a.may_underflow(scaled_cube),
         product,
-        a.total(product, problem.reduced),
+        a.may_underflow(through_variance),
     )
     return a.store(dx, rules.data)
 

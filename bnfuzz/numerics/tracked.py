@@ -105,8 +105,8 @@ class TrackedArithmetic:
         return self._checked(a.v, e, a.flag)
 
     def rounded(self, a: Tracked, fmt: Format, times: int = 1) -> Tracked:
-        """a after `times` further roundings to `fmt`, flagged where it may overflow that."""
-        flag = a.flag
+        """a after `times` further roundings to `fmt`, flagged where it may overflow that (with none: only flagged)."""
+        flag = a.flag | self._overflows(a.v, a.e, fmt)
         for _ in range(times):
             a = self.store(a, fmt)
             flag = flag | self._overflows(a.v, a.e, fmt)

@@ -1,0 +1,49 @@
+"""When a campaign ends: after so much time, or so many judged trials. Shrinking has a share of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bnfuzz.campaign.settings import Settings
+
+UNLIMITED_SHRINK_SECONDS = 60.0
+"""What shrinking may take in all where the budget is a number of cases."""
+
+ONE_SHRINK_SHARE = 0.35
+"""Most that one finding may take of what is left for shrinking, so that the first does not starve the rest."""
+
+
+class Budget:
+    """Starts when the workers are ready; `clock` gives seconds (time.monotonic)."""
+
+    def __init__(self, asked: Settings, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._started = clock()
+        self._cases = asked.cases
+        self.seconds = None if asked.minutes is None else 60.0 * asked.minutes
+        total = UNLIMITED_SHRINK_SECONDS if self.seconds is None else self.seconds
+        self._shrink_left = asked.shrink_share * total
+        self.shrink_seconds = 0.0
+
+    @property
+    def elapsed(self) -> float:
+        return self._clock() - self._started
+
+    def spent(self, judged: int) -> bool:
+        """Whether the campaign is over, `judged` trials being done."""
+        if self._cases is not None:
+            return judged >= self._cases
+        assert self.seconds is not None
+        return self.elapsed >= self.seconds
+
+    def shrink_allowance(self) -> float:
+        """Seconds that the next finding may be shrunk for; 0 where the share is used up."""
+        allowed = ONE_SHRINK_SHARE * self._shrink_left
+        if self.seconds is not None:
+            allowed = min(allowed, self.seconds - self.elapsed)
+        return max(allowed, 0.0)
+
+    def shrinking(self, seconds: float) -> None:
+        """Counts seconds as spent on findings."""
+        self.shrink_seconds += seconds
+        self._shrink_left -= seconds

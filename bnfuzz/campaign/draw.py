@@ -1,0 +1,92 @@
+"""What a campaign tries, in an order that only the seed and the round decide.
+
+A campaign works in rounds. Each has a vocabulary of Specs, drawn by the strategies and sorted smallest first,
+and several plans per Spec: a new Spec costs a compiling backend 100 to 300 ms, a repeated one microseconds. In
+every fourth round all Specs share one long draw of plans instead, so that `hypothesis.target`, which needs some
+hundreds of plans, can steer: it serves long runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+
+from bnfuzz.campaign.settings import Settings
+from bnfuzz.case import Spec
+from bnfuzz.conventions import FormatTriple
+from bnfuzz.strategies import plans, specs
+from bnfuzz.strategies.formats import TRIPLE_WEIGHTS
+from bnfuzz.strategies.plans import Plan
+
+FIRST_VOCABULARY = 8
+LARGEST_VOCABULARY = 48
+PLANS_PER_SPEC = 6
+
+AIMED_EVERY = 4
+AIMED_PLANS = 600
+"""Hypothesis begins to follow `target` after some two hundred examples."""
+
+SPARE_DRAWS = 4
+"""Specs drawn per Spec kept: the first examples of a draw are the simplest ones, and alike."""
+
+
+def vocabulary_size(round_number: int) -> int:
+    """Specs of a round: 8, 16, 32, then 48."""
+    return int(min(FIRST_VOCABULARY << round_number, LARGEST_VOCABULARY))
+
+
+def vocabulary(asked: Settings, triples: Collection[FormatTriple], round_number: int) -> tuple[Spec, ...]:
+    """The round's Specs, smallest first. `triples`: formats that some backend accepts."""
+    wanted = tuple(
+        triple for triple in TRIPLE_WEIGHTS if triple in triples and (not asked.formats or triple[0] in asked.formats)
+    )
+    size = vocabulary_size(round_number)
+    found: dict[Spec, None] = {}
+    strategy = specs(modes=asked.modes or None, formats=wanted)
+    _draw(strategy, _seed(asked.seed, round_number, "specs"), SPARE_DRAWS * size, found.setdefault)
+    kept = tuple(found)[-size:]
+    return tuple(sorted(kept, key=lambda spec: spec.size))
+
+
+def each_plan(asked: Settings, vocabulary: tuple[Spec, ...], round_number: int, body: Callable[[Plan], None]) -> None:
+    """Calls `body` with the round's plans. The body may call `hypothesis.target`; it must not raise for findings."""
+
+    def drawn(choice: tuple[Spec, ...], purpose: str, count: int) -> None:
+        strategy = plans(choice, values=asked.families or None, allow_nonfinite=asked.nonfinite)
+        _draw(strategy, _seed(asked.seed, round_number, purpose), count, body)
+
+    if round_number % AIMED_EVERY == AIMED_EVERY - 1:
+        drawn(vocabulary, "aimed", AIMED_PLANS)
+        return
+    for position, spec in enumerate(vocabulary):
+        drawn((spec,), f"plans of {position}", PLANS_PER_SPEC)
+
+
+def _seed(seed: int, round_number: int, purpose: str) -> int:
+    digest = hashlib.sha256(f"{seed}/{round_number}/{purpose}".encode()).digest()
+    return int.from_bytes(digest[:8], "little")
+
+
+def _draw(strategy: st.SearchStrategy[Any], seed: int, count: int, body: Callable[[Any], Any]) -> None:
+    """Hypothesis as a source of examples: no shrinking, no database, no deadline, one seed."""
+
+    @seeded(seed)
+    @settings(
+        max_examples=count,
+        phases=(Phase.generate, Phase.target),
+        database=None,
+        deadline=None,
+        derandomize=False,
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def run(example: Any) -> None:
+        body(example)
+
+    run()

@@ -1,0 +1,168 @@
+"""The campaign: rounds of plans through all backends until the budget is spent.
+
+Per plan, all workers compute while the reference is evaluated here; the judge compares all trials at once, and
+log10 of the largest severity per backend and output goes to `hypothesis.target`. Backends that are slow by
+nature (op-by-op JAX) get a small share of the plans and trials.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import target
+
+from bnfuzz.backends.pool import Pool
+from bnfuzz.campaign.budget import Budget
+from bnfuzz.campaign.discover import Discoveries, Discovery
+from bnfuzz.campaign.draw import each_plan, vocabulary
+from bnfuzz.campaign.settings import Settings
+from bnfuzz.campaign.tally import BackendTally, Tally
+from bnfuzz.case import Spec
+from bnfuzz.conventions import FormatTriple
+from bnfuzz.corpus import Corpus
+from bnfuzz.errors import UsageError
+from bnfuzz.evaluation import Result, evaluate_block
+from bnfuzz.strategies import label
+from bnfuzz.strategies.plans import Plan
+
+SLOW_PLANS = 8
+"""A slow backend sees every eighth plan …"""
+
+SLOW_TRIALS = 4
+"""… and this many of its trials."""
+
+TARGET_RANGE = 12.0
+"""log10 of a severity is clipped to ±12 for `target`, which wants finite numbers."""
+
+SMALL = 512
+"""n·C up to which a trial counts as small in the closing table."""
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What a campaign came to. `interrupted`: ended by the user before its budget."""
+
+    asked: Settings
+    tally: Tally
+    discoveries: Discoveries
+    elapsed: float
+    shrink_seconds: float
+    interrupted: bool
+    versions: dict[str, dict[str, str]]
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.discoveries.failing)
+
+
+class Campaign:
+    """One budgeted search. `announce` is called for every new finding, `tick` after every plan."""
+
+    def __init__(
+        self,
+        asked: Settings,
+        pool: Pool,
+        corpus: Corpus | None,
+        *,
+        announce: Callable[[Discovery], None],
+        tick: Callable[[Campaign], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.asked = asked
+        self.tally = Tally()
+        self._pool = pool
+        self._announce = announce
+        self._tick = tick
+        # Asked before the clock starts: it brings every worker up.
+        self._versions = {name: pool.versions(name) for name in asked.backends}
+        self._triples = self._accepted_formats()
+        for name in asked.backends:
+            self.tally.backends[name] = BackendTally(slow=pool.backend(name).slow)
+        self.budget = Budget(asked, clock)
+        self.discoveries = Discoveries(pool, corpus, self.budget, f"bnfuzz fuzz --seed {asked.seed}")
+
+    def run(self) -> Report:
+        """Searches until the budget is spent or the user interrupts."""
+        interrupted = False
+        try:
+            while not self._over():
+                self._round(self.tally.rounds)
+                self.tally.rounds += 1
+        except KeyboardInterrupt:
+            interrupted = True
+        return Report(
+            asked=self.asked,
+            tally=self.tally,
+            discoveries=self.discoveries,
+            elapsed=self.budget.elapsed,
+            shrink_seconds=self.budget.shrink_seconds,
+            interrupted=interrupted,
+            versions=self._versions,
+        )
+
+    def _over(self) -> bool:
+        return self.budget.spent(self.tally.judged)
+
+    def _round(self, number: int) -> None:
+        specs = vocabulary(self.asked, self._triples, number)
+        seen: set[Spec] = set()
+
+        def try_plan(plan: Plan) -> None:
+            # Hypothesis wants its examples used up; after the end they cost nothing.
+            if self._over():
+                return
+            if plan.spec not in seen:
+                seen.add(plan.spec)
+                self.tally.specs += 1
+            self._plan(plan)
+            self._tick(self)
+
+        each_plan(self.asked, specs, number, try_plan)
+
+    def _plan(self, plan: Plan) -> None:
+        inputs = plan.expand(self.asked.trials)
+        usual = [name for name in self.asked.backends if not self.tally.backends[name].slow]
+        slow = [name for name in self.asked.backends if self.tally.backends[name].slow]
+        self.tally.plans += 1
+        self.tally.drawn.update(label(plan))
+        self.tally.sizes[plan.spec.size <= SMALL] += self.asked.trials
+        results = evaluate_block(self._pool, usual, plan.spec, inputs) if usual else {}
+        few = inputs.select(slice(0, SLOW_TRIALS))
+        if slow and self.tally.plans % SLOW_PLANS == 1:
+            results |= evaluate_block(self._pool, slow, plan.spec, few)
+        for name, result in results.items():
+            given = few if name in slow else inputs
+            self.tally.backends[name].add(result, given.trials, self.asked.outputs)
+            self._aim(result)
+            if len(result.failing()):
+                self.discoveries.look(result, plan.spec, given, self.asked.outputs, self._announce)
+        self._count_rungs(results)
+
+    def _aim(self, result: Result) -> None:
+        """Tells Hypothesis how near to a finding the plan came, per output."""
+        for step in result.steps[:1]:
+            for output in step.outputs:
+                finite = output.severity[np.isfinite(output.severity)]
+                worst = float(np.max(finite, initial=0.0))
+                score = math.log10(worst) if worst > 0 else -TARGET_RANGE
+                score = min(max(score, -TARGET_RANGE), TARGET_RANGE)
+                target(score, label=f"{result.backend} {output.name}")
+
+    def _count_rungs(self, results: dict[str, Result]) -> None:
+        for result in results.values():
+            for step in result.steps:
+                self.tally.rungs.update(step.reference.rungs)
+
+    def _accepted_formats(self) -> tuple[FormatTriple, ...]:
+        """Format triples that at least one backend accepts, in their order; refuses filters that leave none."""
+        triples: dict[FormatTriple, None] = {}
+        for name in self.asked.backends:
+            triples.update(dict.fromkeys(self._pool.conventions(name).formats))
+        if self.asked.formats and not any(triple[0] in self.asked.formats for triple in triples):
+            accepted = ", ".join(sorted({triple[0] for triple in triples}))
+            raise UsageError(f"--format {', '.join(self.asked.formats)}: no backend accepts it; they accept {accepted}")
+        return tuple(triples)

@@ -1,0 +1,69 @@
+"""What a campaign is asked to do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from bnfuzz import formats
+from bnfuzz.case import OUTPUT_NAMES
+from bnfuzz.errors import UsageError
+
+DEFAULT_TRIALS = 64
+"""Trials of one plan: costs of drawing, compiling and of the reference are shared by so many."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """A budget (minutes, or judged trials), a seed, and filters; None or () leaves a filter open.
+
+    trials    K: trials per plan and backend
+    outputs   judged outputs; the others are neither counted nor reported
+    """
+
+    backends: tuple[str, ...]
+    seed: int = 0
+    minutes: float | None = None
+    cases: int | None = None
+    trials: int = DEFAULT_TRIALS
+    formats: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    nonfinite: bool = False
+    shrink_share: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not self.backends:
+            raise UsageError("no backend is given; name at least one, `bnfuzz backends` lists them")
+        if (self.minutes is None) == (self.cases is None):
+            raise UsageError("give either minutes or cases as the budget, and not both")
+        if self.minutes is not None and not (math.isfinite(self.minutes) and self.minutes > 0):
+            raise UsageError(f"minutes={self.minutes} must be a positive number")
+        if self.cases is not None and self.cases < 1:
+            raise UsageError(f"cases={self.cases} must be at least 1")
+        if self.trials < 1:
+            raise UsageError(f"trials={self.trials} must be at least 1")
+        if self.seed < 0:
+            raise UsageError(f"seed={self.seed} must not be negative")
+        _known("format", self.formats, formats.FORMATS)
+        _known("mode", self.modes, ("training", "inference"))
+        _known("output", self.outputs, OUTPUT_NAMES)
+        _known("family", self.families, family_names())
+
+
+def family_names() -> tuple[str, ...]:
+    """Names of the data families that strategies draw."""
+    from typing import get_args
+
+    from bnfuzz.strategies.value_recipes import ValueName
+
+    return get_args(ValueName)
+
+
+def _known(what: str, given: tuple[str, ...], allowed: Collection[Any]) -> None:
+    for value in given:
+        if value not in allowed:
+            raise UsageError(f"{what} {value!r} is not known; use one of {', '.join(map(str, allowed))}")

@@ -1,0 +1,94 @@
+"""The counts of a campaign, per backend and output; what the closing table shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bnfuzz.evaluation import Result
+from bnfuzz.judge.verdict import FINDINGS
+
+
+@dataclass
+class OutputTally:
+    """Checks of one output on one backend: a check is one trial's output, judged."""
+
+    cases: int = 0
+    informative: int = 0
+    limit_only: int = 0
+    vacuous: int = 0
+    uncertain: int = 0
+    findings: int = 0
+    worst: float = 0.0
+    worst_passing: float = 0.0
+
+
+@dataclass
+class BackendTally:
+    """judged counts trials with all outputs compared; the others are trials that could not be."""
+
+    judged: int = 0
+    refused: int = 0
+    failed_calls: int = 0
+    vacuous: int = 0
+    seconds: float = 0.0
+    compile_seconds: float = 0.0
+    slow: bool = False
+    outputs: dict[str, OutputTally] = field(default_factory=dict)
+
+    def add(self, result: Result, trials: int, outputs: tuple[str, ...]) -> None:
+        """Counts one block of trials; `outputs` restricts what is looked at (empty: all)."""
+        self.seconds += result.reply.seconds
+        self.compile_seconds += result.reply.compile_seconds
+        if not result.judged:
+            if result.reply.status == "unsupported":
+                self.refused += trials
+            else:
+                self.failed_calls += trials
+            return
+        informed = np.zeros(trials, dtype=bool)
+        for step in result.steps:
+            for output in step.outputs:
+                if outputs and output.name not in outputs:
+                    continue
+                tally = self.outputs.setdefault(output.name, OutputTally())
+                kinds = np.array(output.kinds)
+                information = np.array(output.information)
+                failing = np.isin(kinds, tuple(FINDINGS))
+                tally.cases += trials
+                tally.informative += int(np.sum(information == "informative"))
+                tally.limit_only += int(np.sum(information == "limit only"))
+                tally.vacuous += int(np.sum((information == "vacuous") | (kinds == "vacuous")))
+                tally.uncertain += int(np.sum(kinds == "uncertain"))
+                tally.findings += int(np.sum(failing))
+                tally.worst = max(tally.worst, float(np.max(output.severity, initial=0.0)))
+                passing = output.severity[~failing & (kinds != "uncertain")]
+                tally.worst_passing = max(tally.worst_passing, float(np.max(passing, initial=0.0)))
+                informed |= kinds != "vacuous"
+        self.judged += int(np.sum(informed))
+        self.vacuous += int(np.sum(~informed))
+
+    @property
+    def worst(self) -> tuple[str, float]:
+        """(output, ratio) of the largest error/bound so far."""
+        name = max(self.outputs, key=lambda output: self.outputs[output].worst, default="")
+        return name, self.outputs[name].worst if name else 0.0
+
+
+@dataclass
+class Tally:
+    """The whole campaign. `drawn` counts labels of the plans: what was tried."""
+
+    backends: dict[str, BackendTally] = field(default_factory=dict)
+    drawn: Counter[str] = field(default_factory=Counter)
+    rungs: Counter[str] = field(default_factory=Counter)
+    sizes: Counter[bool] = field(default_factory=Counter)
+    specs: int = 0
+    plans: int = 0
+    rounds: int = 0
+
+    @property
+    def judged(self) -> int:
+        return sum(backend.judged for backend in self.backends.values())

@@ -1,0 +1,90 @@
+"""`bnfuzz fuzz`: a campaign."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from bnfuzz.backends import registry
+from bnfuzz.backends.pool import Pool
+from bnfuzz.campaign.discover import Discovery
+from bnfuzz.campaign.progress import Progress
+from bnfuzz.campaign.run import Campaign
+from bnfuzz.campaign.settings import Settings
+from bnfuzz.corpus import Corpus
+from bnfuzz.report.table import closing_table, discovery_line, known_lines
+
+DEFAULT_MINUTES = 1.0
+
+
+@click.command()
+@click.option("--backend", "backends", multiple=True, metavar="NAME", help="Backend to test; repeat for several.")
+@click.option("--target", "targets", multiple=True, metavar="FILE.py:FUNCTION", help="A function of yours to test.")
+@click.option("--minutes", type=float, help=f"Budget of time; {DEFAULT_MINUTES:g} where no budget is given.")
+@click.option("--cases", type=int, help="Budget of judged trials, instead of time.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides what is tried, and in which order.")
+@click.option("--trials", type=int, default=64, show_default=True, help="Trials of one plan.")
+@click.option("--corpus", "folder", type=click.Path(path_type=Path), default=Path("corpus"), show_default=True,
+              help="Folder of known cases; new findings are saved in it.")  # fmt: skip
+@click.option("--format", "formats", multiple=True, help="Only this format of x; repeat for several.")
+@click.option("--mode", "modes", multiple=True, help="Only training, or only inference.")
+@click.option("--output", "outputs", multiple=True, help="Judge only this output; repeat for several.")
+@click.option("--family", "families", multiple=True, help="Only this family of values; repeat for several.")
+@click.option("--nonfinite", is_flag=True, help="Draw NaN and infinite values too.")
+def fuzz(
+    *,
+    backends: tuple[str, ...],
+    targets: tuple[str, ...],
+    minutes: float | None,
+    cases: int | None,
+    seed: int,
+    trials: int,
+    folder: Path,
+    formats: tuple[str, ...],
+    modes: tuple[str, ...],
+    outputs: tuple[str, ...],
+    families: tuple[str, ...],
+    nonfinite: bool,
+) -> None:
+    """Search for inputs on which a batch norm is not what it should be.
+
+    Without --backend and --target, every backend that can run here takes part. Exits with 0 where nothing new
+    was found, 1 with new findings, 2 for bad arguments, 3 where the machine failed.
+    """
+    if minutes is None and cases is None:
+        minutes = DEFAULT_MINUTES
+    chosen = (*backends, *(registry.TARGET + target for target in targets))
+    asked = Settings(
+        backends=tuple(dict.fromkeys(chosen or registry.available())),
+        seed=seed,
+        minutes=minutes,
+        cases=cases,
+        trials=trials,
+        formats=formats,
+        modes=modes,
+        outputs=outputs,
+        families=families,
+        nonfinite=nonfinite,
+    )
+    corpus = Corpus(folder)
+    corpus.check_writable()
+    for problem in corpus.problems:
+        click.echo(f"bnfuzz: {problem.message}", err=True)
+    progress = Progress()
+
+    def announce(discovery: Discovery) -> None:
+        progress.clear()
+        click.echo(discovery_line(discovery))
+
+    with Pool() as pool:
+        click.echo(f"bnfuzz fuzz: seed {seed}, backends {', '.join(asked.backends)}")
+        campaign = Campaign(asked, pool, corpus, announce=announce, tick=progress.tick)
+        report = campaign.run()
+    progress.clear()
+    for line in known_lines(report):
+        click.echo(line)
+    click.echo()
+    click.echo(closing_table(report))
+    sys.exit(1 if report.failed else 0)

@@ -1,0 +1,119 @@
+"""The closing table of a campaign, and the list of what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bnfuzz.campaign.discover import Discovery
+from bnfuzz.campaign.run import SLOW_PLANS, SLOW_TRIALS, Report
+from bnfuzz.case import OUTPUT_NAMES
+
+HEADER = ("backend", "output", "checks", "informative", "limit only", "vacuous", "uncertain", "findings", "worst ratio")
+
+
+def columns(rows: Sequence[Sequence[str]], *, left: int = 2) -> str:
+    """Rows as aligned text: the first `left` columns to the left, the others to the right."""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def closing_table(report: Report) -> str:
+    """Per backend and output: checks, how much they said, findings, and the largest error/bound."""
+    rows: list[Sequence[str]] = [HEADER]
+    for name, tally in report.tally.backends.items():
+        for output in OUTPUT_NAMES:
+            if output not in tally.outputs:
+                continue
+            counts = tally.outputs[output]
+            rows.append(
+                (
+                    name,
+                    output,
+                    f"{counts.cases:,}",
+                    f"{counts.informative:,}",
+                    f"{counts.limit_only:,}",
+                    f"{counts.vacuous:,}",
+                    f"{counts.uncertain:,}",
+                    f"{counts.findings:,}",
+                    f"{counts.worst:.3g}",
+                )
+            )
+    return "\n\n".join([columns(rows), _backends(report), _drawn(report), _summary(report)])
+
+
+def _backends(report: Report) -> str:
+    rows: list[Sequence[str]] = [
+        ("backend", "version", "judged trials", "refused", "failed calls", "vacuous", "seconds", "note")
+    ]
+    for name, tally in report.tally.backends.items():
+        versions = ", ".join(f"{package} {version}" for package, version in report.versions[name].items())
+        note = f"slow: {SLOW_TRIALS} trials of every {SLOW_PLANS}th plan" if tally.slow else ""
+        rows.append(
+            (
+                name,
+                versions,
+                f"{tally.judged:,}",
+                f"{tally.refused:,}",
+                f"{tally.failed_calls:,}",
+                f"{tally.vacuous:,}",
+                f"{tally.seconds + tally.compile_seconds:.1f}",
+                note,
+            )
+        )
+    return columns(rows)
+
+
+def _drawn(report: Report) -> str:
+    """What was tried: the share of plans by label, most frequent first, one line per kind of label."""
+    groups: dict[str, list[str]] = {}
+    plans = max(report.tally.plans, 1)
+    for label, count in report.tally.drawn.most_common():
+        kind, _, value = label.partition(": ")
+        groups.setdefault(kind, []).append(f"{value} {100 * count / plans:.0f} %")
+    return "\n".join(f"{kind}: {', '.join(values)}" for kind, values in groups.items())
+
+
+def _summary(report: Report) -> str:
+    tally, found = report.tally, report.discoveries
+    trials = max(sum(tally.sizes.values()), 1)
+    rate = tally.judged / report.elapsed if report.elapsed > 0 else 0.0
+    lines = [
+        f"seed {report.asked.seed}: {tally.judged:,} judged trials in {report.elapsed:.1f} s ({rate:,.0f}/s), "
+        f"{tally.plans} plans of {report.asked.trials} trials over {tally.specs} Specs in {tally.rounds + 1} rounds; "
+        f"{100 * tally.sizes[True] / trials:.0f} % of trials with n·C ≤ 512; {report.shrink_seconds:.1f} s on new findings",
+        f"findings: {len(found.distinct)} new signatures ({len(found.failing)} failing), "
+        f"{len(found.known)} known, {sum(found.counts.values()):,} failing trials in all",
+    ]
+    if found.unconfirmed:
+        lines.append(f"not confirmed by mpmath, and so not reported: {', '.join(sorted(found.unconfirmed))}")
+    if report.interrupted:
+        lines.append("interrupted before the budget was spent")
+    return "\n".join(lines)
+
+
+def discovery_line(discovery: Discovery) -> str:
+    """One line for a new finding, printed as soon as it is saved."""
+    first, spec = discovery.first, discovery.finding.case.spec
+    where = f"  {discovery.path.name}" if discovery.path else ""
+    size = f"{spec.size} values" + ("" if discovery.shrunk else ", not shrunk")
+    why = f"  ({first.why})" if first.why else ""
+    return f"NEW {discovery.finding.signature}  {first.severity:.3g} bounds, {size}{why}{where}"
+
+
+def known_lines(report: Report) -> list[str]:
+    """One line per known signature that was seen again: how often, and why it is known."""
+    found = report.discoveries
+    lines = []
+    for signature, known in sorted(found.known.items()):
+        if known.status == "ignored":
+            continue
+        link = f"  {known.link}" if known.link else ""
+        lines.append(f"known {signature}  {found.counts[signature]:,} trials: {known.reason}{link}")
+    return lines
