@@ -150,7 +150,7 @@ def _complete(name: str) -> bool:
 
 
 def _marker(wanted: tuple[str, ...]) -> dict[str, object]:
-    return {"requirements": list(wanted), "python": sys.version.split()[0]}
+    return {"requirements": list(wanted), "python": f"{sys.version_info.major}.{sys.version_info.minor}"}
 
 
 def _write_marker(folder: Path, wanted: tuple[str, ...]) -> None:
