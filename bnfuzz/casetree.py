@@ -109,7 +109,8 @@ def verdict_tree(verdict: Verdict) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for entry in fields(Verdict):
         value = getattr(verdict, entry.name)
-        if entry.default is not MISSING and value == entry.default:
+        # By text: -0.0 equals the default 0.0, and must be written.
+        if entry.default is not MISSING and str(value) == str(entry.default):
             continue
         if entry.name == "index":
             tree[entry.name] = [int(position) for position in value]

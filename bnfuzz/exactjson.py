@@ -17,6 +17,7 @@ MAX_NUMBER = 1_100
 
 MAX_INTEGER_DIGITS = 19
 LINE = 110
+"""Characters of a line in writing, where its items allow that."""
 
 
 class PlaceError(Exception):
@@ -137,21 +138,23 @@ def printable(text: str) -> str:
 
 def render(tree: Any) -> str:
     """The tree as text: sorted keys, two blanks of indent, what fits on one line on one line, a newline at the end."""
-    return _render(tree, 0, top=True) + "\n"
+    return _render(tree, 0, LINE) + "\n"
 
 
-def _render(tree: Any, indent: int, *, top: bool = False) -> str:
+def _render(tree: Any, indent: int, before: int) -> str:
+    """`indent` blanks start the lines of the items, `before` characters stand before the tree in its first line."""
     compact = json.dumps(tree, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    if not isinstance(tree, dict | list) or not tree or (not top and len(compact) + indent <= LINE):
+    if not isinstance(tree, dict | list) or not tree or before + len(compact) < LINE:
         return compact
     inner = indent + 2
-    pad = "\n" + " " * inner
+    pad, end = "\n" + " " * inner, "\n" + " " * indent
     if isinstance(tree, dict):
-        items = [f"{json.dumps(key, ensure_ascii=False)}: {_render(tree[key], inner)}" for key in sorted(tree)]
-        return "{" + pad + ("," + pad).join(items) + "\n" + " " * indent + "}"
+        keys = {key: json.dumps(key, ensure_ascii=False) + ": " for key in sorted(tree)}
+        items = [word + _render(tree[key], inner, inner + len(word)) for key, word in keys.items()]
+        return "{" + pad + ("," + pad).join(items) + end + "}"
     if any(isinstance(item, dict | list) for item in tree):
-        return "[" + pad + ("," + pad).join(_render(item, inner) for item in tree) + "\n" + " " * indent + "]"
-    return "[" + pad + pad.join(_filled(tree, LINE - inner)) + "\n" + " " * indent + "]"
+        return "[" + pad + ("," + pad).join(_render(item, inner, inner) for item in tree) + end + "]"
+    return "[" + pad + pad.join(_filled(tree, LINE - inner)) + end + "]"
 
 
 def _filled(scalars: list[Any], width: int) -> list[str]:

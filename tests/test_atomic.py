@@ -97,7 +97,7 @@ def test_a_disk_that_fills_in_the_middle(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot be written: .*; choose a folder that you may write to"):
+    with pytest.raises(UsageError, match=r"cannot be written: .*; choose a folder that you may write to"):
         make_folder(tmp_path / "file" / "corpus")
     with pytest.raises(UsageError, match="cannot be written"):
         write_atomic(tmp_path / "missing" / "a.json", "text")
