@@ -19,6 +19,7 @@ from bnfuzz.judge.compare import Judgement, judge
 from bnfuzz.judge.verdict import Kind, Verdict, precedence
 from bnfuzz.numerics.reference import Reference, Rung, evaluate
 from bnfuzz.numerics.rules import Rules, rules_of
+from bnfuzz.signature import first_failing
 
 CALL = "call"
 """The output that a verdict on the call itself is given for (error, crash, hang, mutated inputs)."""
@@ -45,6 +46,13 @@ class Result:
         if self.reply.mutated:
             return np.arange(len(self.steps[0].reference.rungs))
         return np.unique(np.concatenate([step.failing() for step in self.steps]))
+
+    def headline(self, trial: int, outputs: tuple[str, ...] = ()) -> Verdict | None:
+        """The verdict that names the trial's finding: what `first_failing(verdicts(trial))` gives, without the rest."""
+        if len(self.steps) == 1 and not self.reply.mutated:
+            return self.steps[0].headline(trial, outputs)
+        wanted = (*outputs, CALL)
+        return first_failing(tuple(v for v in self.verdicts(trial) if not outputs or v.output in wanted))
 
     def verdicts(self, trial: int) -> tuple[Verdict, ...]:
         """One verdict per output: over several steps the worst, which then says in which step it was."""

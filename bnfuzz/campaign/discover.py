@@ -22,7 +22,7 @@ from bnfuzz.evaluation import Result, evaluate_case
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import FAILING, Verdict
 from bnfuzz.known import KnownFinding
-from bnfuzz.shrink import shrink_finding
+from bnfuzz.shrink.findings import shrink_finding
 from bnfuzz.signature import first_failing, signature
 
 
@@ -68,20 +68,19 @@ class Discoveries:
         announce: Callable[[Discovery], None],
     ) -> None:
         """Every failing trial of one backend's block, the worst of each new signature in full."""
-        worst: dict[str, tuple[float, int, tuple[Verdict, ...]]] = {}
+        worst: dict[str, tuple[float, int]] = {}
         for trial in result.failing():
-            verdicts = tuple(v for v in result.verdicts(int(trial)) if not outputs or v.output in (*outputs, "call"))
-            identity = signature(spec, result.backend, verdicts)
-            if identity is None:
+            headline = result.headline(int(trial), outputs)
+            identity = None if headline is None else signature(spec, result.backend, (headline,))
+            if headline is None or identity is None:
                 continue
             self.counts[identity] += 1
-            first = first_failing(verdicts)
-            assert first is not None
-            if identity not in worst or first.severity > worst[identity][0]:
-                worst[identity] = (first.severity, int(trial), verdicts)
-        for identity, (_, trial, verdicts) in worst.items():
+            if identity not in worst or headline.severity > worst[identity][0]:
+                worst[identity] = (headline.severity, int(trial))
+        for identity, (_, trial) in worst.items():
             if not self._is_settled(identity, result.backend):
-                self._discover(identity, result, Case(spec=spec, inputs=inputs.trial(trial)), verdicts, announce)
+                case = Case(spec=spec, inputs=inputs.trial(trial))
+                self._discover(identity, result, case, result.verdicts(trial), announce)
 
     def _is_settled(self, identity: str, backend: str) -> bool:
         if identity in self.known or identity in self.new or identity in self.unconfirmed:
@@ -117,7 +116,9 @@ class Discoveries:
         finding = confirmed
         self.new[identity] = self.new[finding.signature] = Discovery(finding, None, False)
         path = None if self._corpus is None else self._corpus.add_finding(finding)
-        allowance = self._budget.shrink_allowance()
+        # What does not fail a run is not worth the time of what does.
+        fails = self.new[identity].fails
+        allowance = self._budget.shrink_allowance() if fails else 0.0
         shrunk = False
         if allowance > 0:
             smaller = shrink_finding(self._pool, finding, seconds=allowance)

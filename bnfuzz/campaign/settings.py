@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from bnfuzz import formats
-from bnfuzz.case import OUTPUT_NAMES
+from bnfuzz.case import OUTPUT_NAMES, Mode
 from bnfuzz.errors import UsageError
+from bnfuzz.formats import FormatName
+from bnfuzz.strategies.value_recipes import ValueName
 
 DEFAULT_TRIALS = 64
 """Trials of one plan: costs of drawing, compiling and of the reference are shared by so many."""
@@ -28,10 +30,10 @@ class Settings:
     minutes: float | None = None
     cases: int | None = None
     trials: int = DEFAULT_TRIALS
-    formats: tuple[str, ...] = ()
-    modes: tuple[str, ...] = ()
+    formats: tuple[FormatName, ...] = ()
+    modes: tuple[Mode, ...] = ()
     outputs: tuple[str, ...] = ()
-    families: tuple[str, ...] = ()
+    families: tuple[ValueName, ...] = ()
     nonfinite: bool = False
     shrink_share: float = 0.2
 
@@ -49,18 +51,9 @@ class Settings:
         if self.seed < 0:
             raise UsageError(f"seed={self.seed} must not be negative")
         _known("format", self.formats, formats.FORMATS)
-        _known("mode", self.modes, ("training", "inference"))
+        _known("mode", self.modes, get_args(Mode))
         _known("output", self.outputs, OUTPUT_NAMES)
-        _known("family", self.families, family_names())
-
-
-def family_names() -> tuple[str, ...]:
-    """Names of the data families that strategies draw."""
-    from typing import get_args
-
-    from bnfuzz.strategies.value_recipes import ValueName
-
-    return get_args(ValueName)
+        _known("family", self.families, get_args(ValueName))
 
 
 def _known(what: str, given: tuple[str, ...], allowed: Collection[Any]) -> None:

@@ -13,8 +13,11 @@ from bnfuzz.campaign.discover import Discovery
 from bnfuzz.campaign.progress import Progress
 from bnfuzz.campaign.run import Campaign
 from bnfuzz.campaign.settings import Settings
+from bnfuzz.case import Mode
 from bnfuzz.corpus import Corpus
+from bnfuzz.formats import FormatName
 from bnfuzz.report.table import closing_table, discovery_line, known_lines
+from bnfuzz.strategies.value_recipes import ValueName
 
 DEFAULT_MINUTES = 1.0
 
@@ -42,10 +45,10 @@ def fuzz(
     seed: int,
     trials: int,
     folder: Path,
-    formats: tuple[str, ...],
-    modes: tuple[str, ...],
+    formats: tuple[FormatName, ...],
+    modes: tuple[Mode, ...],
     outputs: tuple[str, ...],
-    families: tuple[str, ...],
+    families: tuple[ValueName, ...],
     nonfinite: bool,
 ) -> None:
     """Search for inputs on which a batch norm is not what it should be.

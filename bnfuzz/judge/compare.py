@@ -18,7 +18,7 @@ from bnfuzz.case import Array, Outputs, expected_outputs
 from bnfuzz.judge.information import apriori_ranges, information_of
 from bnfuzz.judge.regime import group_index, regime
 from bnfuzz.judge.unstable import Explanations
-from bnfuzz.judge.verdict import FINDINGS, Information, Kind, Verdict, precedence
+from bnfuzz.judge.verdict import FAILING, FINDINGS, Information, Kind, Verdict, precedence
 from bnfuzz.numerics.reference import OutputReference, Reference
 from bnfuzz.numerics.tracked import Flag
 from bnfuzz.numerics.values import Float
@@ -58,6 +58,17 @@ class Judgement:
             k for k in range(count) if any(precedence(output.kinds[k]) < precedence("ok") for output in self.outputs)
         ]
         return np.array(bad, dtype=np.intp)
+
+    def headline(self, trial: int, outputs: tuple[str, ...] = ()) -> Verdict | None:
+        """The verdict that names the trial's finding, if it has one; `outputs` restricts what is looked at."""
+        findings = [
+            output
+            for output in self.outputs
+            if output.kinds[trial] in FINDINGS and (not outputs or output.name in outputs)
+        ]
+        if not findings:
+            return None
+        return _verdict(self.reference, min(findings, key=lambda output: output.kinds[trial] not in FAILING), trial)
 
     def verdicts(self, trial: int) -> tuple[Verdict, ...]:
         return tuple(_verdict(self.reference, output, trial) for output in self.outputs)
@@ -200,7 +211,7 @@ def _verdict(reference: Reference, output: OutputJudgement, trial: int) -> Verdi
     at = (trial, *place)
     group = group_index(reference, output.name, trial, place)
     _, format_name = expected_outputs(reference.spec)[output.name]
-    errors = exact.error(output.observed)[trial]
+    errors = exact.select(slice(trial, trial + 1)).error(output.observed[trial : trial + 1])[0]
     value = float(exact.value[at])
     with np.errstate(invalid="ignore"):
         needed = np.where(exact.undefined[trial], 0.0, errors / (1 + np.abs(exact.value[trial])))
