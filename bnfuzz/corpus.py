@@ -208,12 +208,12 @@ class Corpus:
     def _store(self, path: Path, file: CaseFile) -> bool:
         """Writes the file where it says something new; whether it did."""
         text = dumps(file)
-        if path in self._files and dumps(self._files[path]) == text:
-            return False
-        write_atomic(path, text)
+        news = not path.is_file() or path.read_bytes() != text.encode("utf-8")
+        if news:
+            write_atomic(path, text)
         self._files[path] = file
         self._problems.pop(path, None)
-        return True
+        return news
 
     def set_state(self, path: Path, state: State) -> None:
         """Writes another state into the file at `path`."""

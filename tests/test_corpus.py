@@ -129,7 +129,7 @@ class CorpusMachine(RuleBasedStateMachine):
             assert not list(folder.rglob(f"{LEFTOVER}*"))
 
 
-CorpusMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=15, deadline=None)
+CorpusMachine.TestCase.settings = settings(max_examples=20, stateful_step_count=15, deadline=None)
 TestCorpusMachine = CorpusMachine.TestCase
 
 WRITER = """
@@ -140,12 +140,13 @@ from bnfuzz.corpus import Corpus
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import Verdict
 
-folder, backend, first, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+folder, name, first, last, step = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
 corpus = Corpus(folder)
 spec = batch_norm_spec((2, 1), has_gamma=False, has_beta=False, has_running=False, cotangent="sum")
 print("ready", flush=True)
 for number in range(first, last):
-    x = np.array([[[number], [number + 1]]], dtype=np.float32)
+    backend = name.format(number)
+    x = np.array([[[number * step], [number * step + 1]]], dtype=np.float32)
     path = corpus.add_finding(Finding(
         case=Case(spec=spec, inputs=Inputs(x=x)), backend=backend, signature=f"v1/{backend}/y",
         verdicts=(Verdict(output="y", kind="wrong"),),
@@ -154,9 +155,10 @@ for number in range(first, last):
 """
 
 
-def writer(folder: Path, backend: str, first: int, last: int) -> subprocess.Popen[str]:
+def writer(folder: Path, backend: str, first: int, last: int, *, step: int = 1) -> subprocess.Popen[str]:
+    """A process that adds the cases first * step … last * step, `{}` in the backend's name being the number."""
     environment = os.environ | {"PYTHONPATH": str(Path(bnfuzz.__file__).parents[1])}
-    arguments = [sys.executable, "-c", WRITER, str(folder), backend, str(first), str(last)]
+    arguments = [sys.executable, "-c", WRITER, str(folder), backend, str(first), str(last), str(step)]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment)
 
 
@@ -169,6 +171,13 @@ def test_two_processes_add_at_once(tmp_path: Path) -> None:
     assert {str(entry.path) for entry in corpus.entries} == set(paths[0]) | set(paths[1])
     held = {int(entry.file.case.inputs.x[0, 0, 0]): backends_of(entry.file) for entry in corpus.entries}
     assert held == {n: {"flax"} if n < 10 else {"jax"} if n >= 30 else {"flax", "jax"} for n in range(40)}
+
+
+def test_two_processes_extend_one_file_at_once(tmp_path: Path) -> None:
+    processes = [writer(tmp_path, name, 0, 12, step=0) for name in ("flax{}", "jax{}")]
+    assert [process.wait() for process in processes if process.communicate()] == [0, 0]
+    (entry,) = Corpus(tmp_path).entries
+    assert backends_of(entry.file) == {f"{name}{number}" for name in ("flax", "jax") for number in range(12)}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")

@@ -11,6 +11,7 @@ import click
 from bnfuzz import known
 from bnfuzz.case import Case
 from bnfuzz.casefile import CaseFile, dumps, read, write_atomic
+from bnfuzz.cli.corpus_add import add
 from bnfuzz.corpus import KNOWN_FILE, Corpus, Entry, case_paths
 from bnfuzz.errors import CaseFileError, UsageError
 from bnfuzz.known import KnownFinding, Status
@@ -232,3 +233,6 @@ def migrate(context: click.Context, folder: Path) -> None:
     click.echo(f"{rewritten} files rewritten, {unreadable} unreadable")
     if unreadable:
         context.exit(2)
+
+
+corpus.add_command(add)

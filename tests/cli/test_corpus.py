@@ -1,0 +1,176 @@
+"""`bnfuzz corpus`, command by command."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from bnfuzz.case import Case, Inputs, batch_norm_spec
+from bnfuzz.casefile import from_finding, read
+from bnfuzz.cli.corpus import corpus
+from bnfuzz.corpus import Corpus
+from bnfuzz.errors import UsageError
+from bnfuzz.finding import Finding
+from bnfuzz.judge.verdict import Verdict
+from bnfuzz.known import read as read_known
+
+SIGNATURE = "v1/flax/batch_norm/training/y/wrong/float32-float32-float32/offset"
+
+
+def finding(first: float = 10000.195, severity: float = 1e5) -> Finding:
+    spec = batch_norm_spec((2, 1), has_gamma=False, has_beta=False, has_running=False, cotangent="sum")
+    verdict = Verdict(output="y", kind="wrong", severity=severity, index=(0, 0), exact=2.99984, observed=290.9)
+    return Finding(
+        case=Case(spec=spec, inputs=Inputs(x=np.array([[[first], [9999.581]]], dtype=np.float32))),
+        backend="flax",
+        verdicts=(verdict,),
+        signature=SIGNATURE,
+        environment={"python": "CPython 3.11"},
+        origin="seed 7",
+        cause="one-pass variance",
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    Corpus(tmp_path / "corpus").add_finding(finding())
+    return tmp_path / "corpus"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(corpus, [str(argument) for argument in arguments])
+
+
+def output(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def refusal(*arguments: object) -> str:
+    result = run(*arguments)
+    assert isinstance(result.exception, UsageError)
+    return str(result.exception)
+
+
+def test_list(folder: Path) -> None:
+    (folder / "bad.json").write_text("{")
+    text = output("list", "--corpus", folder)
+    assert "open      1e+05  2x1           flax: y wrong  found/flax-y-wrong-" in text
+    assert "bad.json: at line 1 column 2" in text
+    assert text.endswith("1 of 1 cases, 1 unreadable files\n")
+    assert output("list", "--corpus", folder, "--state", "fixed").endswith("0 of 1 cases, 1 unreadable files\n")
+    assert output("list", "--corpus", folder, "--backend", "jax").endswith("0 of 1 cases, 1 unreadable files\n")
+    assert "is no folder; name the corpus with --corpus" in refusal("list", "--corpus", folder / "no")
+
+
+def test_show_by_path_name_and_id(folder: Path) -> None:
+    (entry,) = Corpus(folder).entries
+    texts = [output("show", "--corpus", folder, name) for name in (entry.path, entry.path.name, entry.file.id[:6])]
+    assert texts[0] == texts[1] == texts[2]
+    for part in (
+        "x [2, 1] float32: 10000.1953 9999.58105",
+        "expected of flax: y wrong",
+        SIGNATURE,
+        "one-pass variance",
+        "flax y wrong: at [0, 0] exact 2.99984, observed 290.9, 1e+05 times the bound",
+        "python = CPython 3.11",
+    ):
+        assert part in texts[0]
+    assert "is no file and no case of" in refusal("show", "--corpus", folder, "0000000")
+
+
+def test_check(folder: Path) -> None:
+    assert output("check", "--corpus", folder) == "1 cases and 0 entries of known.toml are readable\n"
+    for name in ("a.json", "b.json"):
+        (folder / name).write_text("[]")
+    result = run("check", "--corpus", folder)
+    assert result.exit_code == 2
+    assert "a.json: at $: [] is no case file" in result.output
+    assert "b.json: at $: [] is no case file" in result.output
+    (folder / "known.toml").write_text("[[finding]]\n")
+    assert "known.toml: finding 1: field signature is missing" in refusal("check", "--corpus", folder)
+
+
+def test_accept_and_ignore(folder: Path) -> None:
+    (entry,) = Corpus(folder).entries
+    options = ["--corpus", folder, "--reason", "one pass", "--versions", "<0.13", "--link", "https://example.org/1"]
+    output("accept", *options, entry.file.id)
+    output("ignore", "--corpus", folder, "--reason", "old", "v1/torch/*")
+    first, second = read_known(folder / "known.toml")
+    assert (first.signature, first.versions, first.status) == (SIGNATURE, "<0.13", "accepted")
+    assert (second.signature, second.status) == ("v1/torch/*", "ignored")
+    assert "says the same already" in refusal("accept", *options, SIGNATURE)
+    assert "versions='new' is no version range" in refusal("accept", "--reason", "x", "--versions", "new", SIGNATURE)
+
+
+def test_merge(folder: Path, tmp_path: Path) -> None:
+    (folder / "bad.json").write_text("[]")
+    target = tmp_path / "other" / "corpus"
+    assert "1 added, 0 extended, 0 unchanged, 1 unreadable files left out" in output("merge", folder, target)
+    assert "0 added, 0 extended, 1 unchanged" in output("merge", folder, target)
+    Corpus(folder).add_finding(replace(finding(), backend="jax"))
+    assert "0 added, 1 extended, 0 unchanged" in output("merge", folder, target)
+    assert len(Corpus(target).entries) == 1
+
+
+def test_prune(folder: Path) -> None:
+    for severity in (1e6, 10.0):
+        Corpus(folder).add_finding(finding(10000.0 + severity, severity))
+    assert "1 of 3 cases" in output("prune", "--corpus", folder, "--dry-run")
+    assert len(Corpus(folder).entries) == 3
+    output("prune", "--corpus", folder)
+    assert "0 of 2 cases" in output("prune", "--corpus", folder)
+
+
+def test_migrate_restores_layout_and_id(folder: Path) -> None:
+    (entry,) = Corpus(folder).entries
+    text = entry.path.read_text()
+    by_hand = "\n".join(line.strip() for line in text.splitlines() if '"id"' not in line)
+    entry.path.write_text(by_hand)
+    assert output("migrate", "--corpus", folder).endswith("1 files rewritten, 0 unreadable\n")
+    assert entry.path.read_text() == text
+    (folder / "bad.json").write_text("[]")
+    result = run("migrate", "--corpus", folder)
+    assert result.exit_code == 2
+    assert (folder / "bad.json").read_text() == "[]"
+
+
+def test_add_from_arrays(tmp_path: Path) -> None:
+    x = np.array([[1.0, 2.0], [3.0, -0.0]]).astype(ml_dtypes.bfloat16)
+    np.savez(tmp_path / "a.npz", x=x, gamma=np.ones(2, ">f4"), cotangent=x)
+    options = ["--corpus", tmp_path / "corpus", "--eps", "1e-3", "--title", "two rows", "--name", "mine"]
+    path = Path(output("add", *options, tmp_path / "a.npz").strip())
+    file = read(path)
+    assert (path.parent.name, path.name) == ("reports", f"mine-{file.id[:8]}.json")
+    assert file.case.spec.formats == ("bfloat16", "float32", "bfloat16")
+    assert (file.case.spec.eps, file.case.spec.momentum, file.case.spec.has_beta) == (1e-3, None, False)
+    assert file.case.inputs.x[0].tolist() == x.tolist()
+    assert (file.state, file.origin.title) == ("seed", "two rows")
+    assert "leaves the corpus" in refusal("add", *options, "--folder", "../out", tmp_path / "a.npz")
+
+
+def test_arrays_that_are_no_case(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    path.write_bytes(b"hello")
+    assert "is no readable .npz file" in refusal("add", path)
+    np.savez(path, x=np.array([object()]))
+    assert "is no readable .npz file" in refusal("add", path)
+    np.savez(path, y=np.zeros(2))
+    assert "holds 'y'; name the arrays x, gamma" in refusal("add", path)
+    np.savez(path, gamma=np.zeros(2))
+    assert "holds no x" in refusal("add", path)
+    np.savez(path, x=np.zeros((2, 2), int))
+    assert "format 'int64' is unknown" in refusal("add", path)
+    np.savez(path, x=np.zeros((2, 2)), gamma=np.zeros(3))
+    assert "gamma has shape (1, 3); it must be (1, 2)" in refusal("add", path)
+
+
+def test_a_finding_without_signature_cannot_be_accepted_by_case(tmp_path: Path) -> None:
+    path = Corpus(tmp_path).add(replace(from_finding(finding()), expectations=()))
+    assert "holds 0 signatures; give the one that is meant" in refusal("accept", "--reason", "x", path)
