@@ -117,9 +117,15 @@ class DoubleDouble:
         return a
 
     def reciprocal_root(self, a: Pair) -> Pair:
-        """One Newton step r + r(1 − a r²)/2 from the float64 root, whose error is squared by it."""
+        """One Newton step r + r(1 − a r²)/2 from the float64 root, whose error is squared by it.
+
+        a is scaled by an even power of two to about 1 first: r² would lose its low part for large a.
+        """
         positive = a.hi > 0
-        safe = Pair(np.where(positive, a.hi, 1.0), np.where(positive, a.lo, 0.0))
+        half = np.frexp(np.where(positive, a.hi, 1.0))[1] // 2
+        safe = Pair(
+            np.ldexp(np.where(positive, a.hi, 1.0), -2 * half), np.ldexp(np.where(positive, a.lo, 0.0), -2 * half)
+        )
         start = 1.0 / np.sqrt(safe.hi)
         guess = Pair(start, np.zeros_like(start))
         residual = self.subtract(self.lift(np.ones_like(start)), self.multiply(safe, self.multiply(guess, guess)))
@@ -127,7 +133,9 @@ class DoubleDouble:
         # The second-order term 3/8 r residual² is about 2^-103 relative; it is cheap to keep.
         second = 0.375 * start * residual.hi * residual.hi
         root = self.add(self.add(guess, correction), self.lift(second))
-        return Pair(np.where(positive, root.hi, 0.0), np.where(positive, root.lo, 0.0))
+        return Pair(
+            np.where(positive, np.ldexp(root.hi, -half), 0.0), np.where(positive, np.ldexp(root.lo, -half), 0.0)
+        )
 
     def magnitude(self, a: Pair) -> Float:
         return np.where(np.isfinite(a.hi) & np.isfinite(a.lo), np.abs(a.hi), np.inf)

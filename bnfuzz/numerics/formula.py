@@ -236,10 +236,15 @@ def _cotangent(a: TrackedArithmetic, stored_y: Tracked, problem: Problem, rules:
 def _parameter_gradients(
     a: TrackedArithmetic, cotangent: Tracked, norm: _Normalised, problem: Problem, rules: Rules
 ) -> dict[str, Tracked]:
-    """dβ = Σg and dγ = Σ g·x̂ over the axes that the parameters do not have."""
+    """dβ = Σg and dγ = Σ g·x̂ over the axes that the parameters do not have; dγ also as r·Σ g·d."""
     outputs = {}
     if problem.gamma is not None:
-        outputs["dgamma"] = a.store(a.total(a.multiply(cotangent, norm.xhat), problem.parameter), rules.parameters)
+        dgamma = a.total(a.multiply(cotangent, norm.xhat), problem.parameter)
+        if problem.parameter == problem.reduced:
+            outside = a.multiply(norm.root, a.total(a.multiply(cotangent, norm.deviation), problem.reduced))
+            scaled_up = problem.n * a.values.magnitude(norm.root.v) + 1
+            dgamma = a.admitted(dgamma, lambda: a.same_centre(dgamma, outside, scaled_up))
+        outputs["dgamma"] = a.store(dgamma, rules.parameters)
     if problem.beta is not None:
         outputs["dbeta"] = a.store(a.total(_spread(a, cotangent, norm), problem.parameter), rules.parameters)
     return outputs
@@ -255,8 +260,7 @@ def _input_gradient(
     """
     gamma = None if problem.gamma is None else a.array(problem.gamma)
     scale = norm.root if gamma is None else a.multiply(gamma, norm.root)
-    projection = a.mean(a.multiply(cotangent, norm.xhat), problem.reduced)
-    along = a.multiply(norm.xhat, projection)
+    along = _along(a, cotangent, norm, problem)
     centre = a.mean(_spread(a, cotangent, norm), problem.reduced) if problem.centred else None
 
     def closed() -> Tracked:
@@ -292,6 +296,17 @@ def _input_gradient(
         a.may_underflow(through_variance),
     )
     return a.store(dx, rules.data)
+
+
+def _along(a: TrackedArithmetic, cotangent: Tracked, norm: _Normalised, problem: Problem) -> Tracked:
+    """x̂·mean(g·x̂), also as d·(r·(r·mean(g·d))): where r is far from 1 these scale underflows differently."""
+    root, width = a.values.magnitude(norm.root.v), a.values.magnitude(norm.deviation.v)
+    projection = a.mean(a.multiply(cotangent, norm.xhat), problem.reduced)
+    outside = a.multiply(norm.root, a.mean(a.multiply(cotangent, norm.deviation), problem.reduced))
+    projection = a.admitted(projection, lambda: a.same_centre(projection, outside, 2 * root + 1))
+    along = a.multiply(norm.xhat, projection)
+    through_root = a.multiply(norm.deviation, a.multiply(norm.root, projection))
+    return a.admitted(along, lambda: a.same_centre(along, through_root, 2 * width + 1))
 
 
 def _spread(a: TrackedArithmetic, cotangent: Tracked, norm: _Normalised) -> Tracked:

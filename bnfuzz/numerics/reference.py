@@ -202,7 +202,9 @@ def _output(
     spec: Spec, name: str, a: Tracked, mask: Flag, values: Values, shape: tuple[int, ...], inflation: float
 ) -> OutputReference:
     value, rest = values.split(a.v)
-    full = np.broadcast_shapes(value.shape, mask.shape, (shape[0], *(1,) * (value.ndim - 1)))
+    # dx of a constant cotangent in inference is one number per group until here.
+    target = shape if name in ("y", "dx") else (shape[0], *(1,) * spec.rank)
+    full = np.broadcast_shapes(value.shape, mask.shape, target)
 
     def shaped(array: Array) -> Array:
         wide = np.broadcast_to(array, full)

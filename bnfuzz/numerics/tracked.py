@@ -89,18 +89,30 @@ class TrackedArithmetic:
 
     def scalar(self, z: float) -> Tracked:
         """eps or a weight: u·|z| + t, since it may be cast to the compute format, where it may underflow."""
-        e = self.subject.unit_roundoff * abs(z) + self._underflow(self.subject)
+        e = self.subject.unit_roundoff * abs(z) + self.underflow_in(self.subject)
         return Tracked(self.values.lift(np.asarray(z)), np.array([e, e, 0.0]), np.zeros((), dtype=bool))
 
     def exact(self, z: Float) -> Tracked:
         """A value without any error (a cotangent of ones, a statistic kept as it was)."""
         return Tracked(self.values.lift(z), np.zeros((TIERS, *z.shape)), np.zeros(z.shape, dtype=bool))
 
+    def lost(self) -> Tracked:
+        """What one underflow may make of 0: (0, t). For forms whose intermediates underflow before they are scaled up."""
+        t = self.underflow_in(self.subject)
+        return Tracked(self.values.lift(np.zeros(())), np.array([t, t, 0.0]), np.zeros((), dtype=bool))
+
+    def underflow_in(self, fmt: Format) -> float:
+        """What one underflow in `fmt` may lose: half a subnormal, or the smallest normal where flushed."""
+        if self.flushes:
+            return fmt.smallest_normal
+        # Half of float64's smallest is no float64: rounded up.
+        return fmt.smallest_subnormal / 2 or fmt.smallest_subnormal
+
     def store(self, a: Tracked, output: Format) -> Tracked:
         """a rounded once to the output format; the reference itself is not rounded."""
         e = a.e.copy()
         magnitude = self.values.magnitude(a.v)
-        loss = self._underflow(output)
+        loss = self.underflow_in(output)
         e[:RUNG] += output.unit_roundoff * (magnitude + a.e[:RUNG]) + loss
         return self._checked(a.v, e, a.flag)
 
@@ -191,6 +203,17 @@ class TrackedArithmetic:
             flag = flag | form.flag
         return Tracked(first.v, e, flag)
 
+    def same_centre(self, first: Tracked, form: Tracked, underflows: Float) -> Tracked:
+        """Another form of the quantity `first`, whose errors in one common centre act on it as they do on `first`.
+
+        So its capped bound is at most that of `first`, four more roundings, and `underflows` times what one
+        underflow may lose (this form may scale an underflow up where the first does not).
+        """
+        e = form.e.copy()
+        limit = first.e[CAPPED] + 4 * self.subject.unit_roundoff * (self.values.magnitude(first.v) + first.e[CAPPED])
+        e[CAPPED] = np.minimum(e[CAPPED], limit + underflows * self.underflow_in(self.subject))
+        return Tracked(form.v, e, form.flag)
+
     def at_risk(self, a: Tracked, *intermediates: Tracked) -> Tracked:
         """a, flagged where one of the intermediates of some form may overflow."""
         flag = a.flag
@@ -206,12 +229,8 @@ class TrackedArithmetic:
 
     # -- internals ----------------------------------------------------------------------------------------------
 
-    def _underflow(self, fmt: Format) -> float:
-        """What one underflow in `fmt` may lose: half a subnormal, or the smallest normal where flushed."""
-        return fmt.smallest_normal if self.flushes else fmt.smallest_subnormal / 2
-
     def _loss(self, rank: int) -> Float:
-        return _tiers(self._underflow(self.subject), self.values.underflow, rank)
+        return _tiers(self.underflow_in(self.subject), self.values.underflow, rank)
 
     def _round(self, v: Any, e: Float, flag: Flag, *, exact_underflow: bool = False) -> Tracked:
         """(v, e) after one rounding: e + u(|v| + e) + t, where sums underflow exactly unless flushed."""
@@ -267,17 +286,18 @@ class TrackedArithmetic:
     def _accumulated(self, terms: Float, axes: tuple[int, ...], count: int) -> Float:
         """Σ of growth·u·terms for the subject, by its stated summation.
 
-        `any` order: the largest sum of (additions that a term takes part in)·|term| over all orders, which the
-        sequential order from the largest term down attains: Σ |t|₍ᵢ₎·min(n−i+1, n−1).
+        `any` order: a term that takes part in k additions is multiplied by at most (1 + u)^k. In no order has the i-th
+        deepest term more than D = min(n−i+1, n−1) of them, so the error is at most Σ |t|₍ᵢ₎·((1 + u)^D − 1), magnitudes
+        descending; and never more than (n−1)·u·Σ|t| (Jeannerod and Rump, SIAM J. Matrix Anal. Appl. 34, 2013).
         """
         kind = self.summation.kind
         u = self.subject.unit_roundoff
+        whole = np.sum(terms, axis=axes, keepdims=True)
         if kind == "any":
             ordered = np.sort(_flattened(terms, axes), axis=-1)[..., ::-1]
             depth = np.minimum(count - np.arange(count), count - 1).astype(np.float64)
-            growth = np.sum(_product(ordered, depth), axis=-1).reshape(np.sum(terms, axis=axes, keepdims=True).shape)
-            return u * growth
-        whole = np.sum(terms, axis=axes, keepdims=True)
+            grown = np.sum(_product(ordered, np.expm1(depth * np.log1p(u))), axis=-1).reshape(whole.shape)
+            return np.minimum(grown, _product(whole, np.asarray((count - 1) * u)))
         if kind == "pairwise":
             return (np.ceil(np.log2(max(count, 1))) + 2) * u * whole
         if kind == "lanes":
