@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 from bnfuzz.case import Case
 from bnfuzz.errors import UsageError
 from bnfuzz.strategies.cotangents import CotangentName
-from bnfuzz.strategies.drawn import drawn_inputs
+from bnfuzz.strategies.drawn import ROOM, drawn_inputs
 from bnfuzz.strategies.plans import Vocabulary, label, plans, spec_label, vocabulary_strategy
 from bnfuzz.strategies.value_recipes import ValueName
+
+BY_VALUE_OF_FOUR = 3
+"""How many of four small cases are drawn value by value: they shrink best, but know fewer families than plans do."""
+
+_WAYS = st.integers(0, 3)
 
 
 @st.composite
@@ -20,7 +25,7 @@ def cases(
     draw: st.DrawFn,
     vocabulary: Vocabulary | None = None,
     *,
-    drawn_size: int = 32,
+    drawn_size: int = ROOM,
     values: Collection[ValueName] | None = None,
     cotangents: Collection[CotangentName] | None = None,
     allow_nonfinite: bool = False,
@@ -29,7 +34,7 @@ def cases(
     """A case, ready to be run and judged. Says by `event` what it is made of, see `label`.
 
     * ``vocabulary``: a Spec, a sequence of Specs to choose from, or a strategy; `specs()` by default.
-    * ``drawn_size``: with up to so many elements half of the cases are drawn value by value; 32 by default, 0 for none.
+    * ``drawn_size``: up to so many elements three of four cases are drawn value by value; 32 by default, 0 for none.
     * ``values``, ``cotangents``: families for the rest, see `plans`; all by default. With ``values`` or ``cotangents``
       given nothing is drawn value by value.
     * ``allow_nonfinite``, ``allow_negative_variance``: as in `plans`; off by default.
@@ -44,7 +49,7 @@ def cases(
     spec = draw(vocabulary_strategy(vocabulary))
     # With eps = 0 values drawn one by one would be constant, thus undefined, too often.
     by_value = spec.size * len(spec.steps) <= drawn_size and spec.eps != 0.0 and values is None and cotangents is None
-    if by_value and draw(st.integers(0, 1)) == 0:
+    if by_value and draw(_WAYS) < BY_VALUE_OF_FOUR:
         labels: tuple[str, ...] = (*spec_label(spec), "values: one by one")
         inputs = draw(
             drawn_inputs(spec, allow_nonfinite=allow_nonfinite, allow_negative_variance=allow_negative_variance)

@@ -25,6 +25,10 @@ UNDEFINED = (math.nan, math.inf, -math.inf)
 """What values are drawn from, the simplest first. Exponents of 2 for the steps."""
 
 
+ROOM = 32
+"""Bytes drawn for an array, and the most elements that one of a case drawn value by value should have."""
+
+
 @st.composite
 def drawn_inputs(
     draw: st.DrawFn, spec: Spec, *, allow_nonfinite: bool = False, allow_negative_variance: bool = False
@@ -46,9 +50,9 @@ def drawn_inputs(
     variances = (*VARIANCES, *((eps,) if eps > 0 else ()), *((-0.5,) if allow_negative_variance else ()))
 
     # One draw per array, present or not: then this has fewer draws than a plan, and Hypothesis finds it the simpler.
-    x = draw(_listed(WHOLE_NUMBERS, math.prod(shape))).reshape(shape)
     offset = draw(_listed(_within(OFFSETS, data), channels))[:, None]
-    x = offset + x * 2.0 ** draw(_listed(_steps(data), channels))[:, None]
+    step = 2.0 ** draw(_listed(_steps(data), channels))[:, None]
+    x = offset + step * draw(_listed(WHOLE_NUMBERS, math.prod(shape))).reshape(shape)
     g = draw(_listed(WHOLE_NUMBERS, math.prod(shape))).reshape(shape)
     gamma, beta = draw(_listed(GAMMAS, parameters)), draw(_listed(BETAS, parameters))
     mean = draw(_listed((0.0, 1.0, -2.0, math.inf), channels))
@@ -79,8 +83,11 @@ def _steps(format_: Format) -> tuple[int, ...]:
 
 
 def _listed(numbers: Sequence[float], count: int) -> st.SearchStrategy[Float64]:
-    """So many of these numbers, each shrinking by itself towards the first; as bytes they are a single draw."""
-    table = np.array(numbers, np.float64)
-    return st.binary(min_size=count, max_size=count).map(
-        lambda drawn: table[np.frombuffer(drawn, np.uint8) % len(table)]
+    """So many of these numbers, each shrinking by itself towards the first; as bytes they are a single draw.
+
+    Some bytes may be left over: a length that does not depend on the shape survives when the shape shrinks.
+    """
+    table, length = np.array(numbers, np.float64), max(count, ROOM)
+    return st.binary(min_size=length, max_size=length).map(
+        lambda drawn: table[np.frombuffer(drawn, np.uint8, count) % len(table)]
     )

@@ -51,14 +51,12 @@ BETA_WEIGHTS: Mapping[ParameterName, int] = MappingProxyType(
 """Mostly away from the defaults 1 and 0, with which half of all known faults go unnoticed."""
 
 
-@st.composite
 def eps_values(
-    draw: st.DrawFn,
     *,
     minimum: float = 0.0,
     allow_default: bool = True,
     allowed: Collection[float | None] | None = None,
-) -> float | None:
+) -> st.SearchStrategy[float | None]:
     """An eps between 0 and 1: defaults of frameworks, their limits, and far from both; None is the backend's own.
 
     * ``minimum``: nothing smaller is drawn; 0 by default. A positive one keeps 0 and its undefined cases out.
@@ -69,17 +67,24 @@ def eps_values(
 
     Drawn: ``1e-05``, ``0.01``.
     """
-    if not 0.0 <= minimum <= 1.0:
-        raise UsageError(f"minimum={minimum} must lie within 0..1")
-    known = EPS_WEIGHTS if allowed is None else {key: weight for key, weight in EPS_WEIGHTS.items() if key in allowed}
-    if allowed is not None and any(key not in EPS_WEIGHTS for key in allowed):
-        raise UsageError(f"allowed={allowed!r} must be among {', '.join(map(str, EPS_WEIGHTS))}")
-    kept = {k: w for k, w in known.items() if (allow_default if k is None else k >= minimum)}
-    return draw(weighted(kept))
+
+    def build() -> st.SearchStrategy[float | None]:
+        if not 0.0 <= minimum <= 1.0:
+            raise UsageError(f"minimum={minimum} must lie within 0..1")
+        if allowed is not None and any(key not in EPS_WEIGHTS for key in allowed):
+            raise UsageError(f"allowed={allowed!r} must be among {', '.join(map(str, EPS_WEIGHTS))}")
+        return weighted(
+            {
+                eps: weight
+                for eps, weight in EPS_WEIGHTS.items()
+                if (allowed is None or eps in allowed) and (allow_default if eps is None else eps >= minimum)
+            }
+        )
+
+    return st.deferred(build)
 
 
-@st.composite
-def momenta(draw: st.DrawFn, *, allow_default: bool = True) -> float | None:
+def momenta(*, allow_default: bool = True) -> st.SearchStrategy[float | None]:
     """A momentum, the weight of the new statistic: 0, 1, usual ones, odd ones; None is the backend's own.
 
     * ``allow_default``: also None; on by default.
@@ -88,13 +93,12 @@ def momenta(draw: st.DrawFn, *, allow_default: bool = True) -> float | None:
 
     Drawn: ``0.1``, ``0.3333333333333333``.
     """
-    return draw(weighted({k: w for k, w in MOMENTUM_WEIGHTS.items() if allow_default or k is not None}))
+    return weighted({k: w for k, w in MOMENTUM_WEIGHTS.items() if allow_default or k is not None})
 
 
-@st.composite
 def presences(
-    draw: st.DrawFn, *, mode: Mode = "training", affine: Literal["free", "both"] = "free", running: bool = False
-) -> tuple[bool, bool, bool]:
+    *, mode: Mode = "training", affine: Literal["free", "both"] = "free", running: bool = False
+) -> st.SearchStrategy[tuple[bool, bool, bool]]:
     """Which of gamma, beta and the running statistics are there.
 
     * ``mode``: inference needs running statistics; training by default.
@@ -105,15 +109,20 @@ def presences(
 
     Drawn: ``(True, True, True)``, ``(False, False, True)``.
     """
-    if affine not in ("free", "both"):
-        raise UsageError(f"affine={affine!r} must be 'free' or 'both'")
-    needed = running or mode == "inference"
-    fits = {
-        key: weight
-        for key, weight in PRESENCE_WEIGHTS.items()
-        if (key[2] or not needed) and (affine == "free" or (key[0] and key[1]))
-    }
-    return draw(weighted(fits))
+
+    def build() -> st.SearchStrategy[tuple[bool, bool, bool]]:
+        if affine not in ("free", "both"):
+            raise UsageError(f"affine={affine!r} must be 'free' or 'both'")
+        needed = running or mode == "inference"
+        return weighted(
+            {
+                present: weight
+                for present, weight in PRESENCE_WEIGHTS.items()
+                if (present[2] or not needed) and (affine == "free" or (present[0] and present[1]))
+            }
+        )
+
+    return st.deferred(build)
 
 
 def gamma_names(*, allowed: Collection[ParameterName] | None = None) -> st.SearchStrategy[ParameterName]:

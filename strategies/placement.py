@@ -17,7 +17,7 @@ def _order(spec: Spec) -> tuple[int, ...]:
 def placed(spec: Spec, values: Array, trials: int, *, repeat: bool) -> Array:
     """(rows, channels, n) as an array of trials of x; `repeat` makes all samples the first, as a zero stride needs."""
     order = _order(spec)
-    split = values.reshape(-1, *(spec.shape[axis] for axis in order))
+    split = values.reshape(len(values), *(spec.shape[axis] for axis in order))
     x = np.moveaxis(split, range(1, spec.rank + 1), [axis + 1 for axis in order])
     if repeat:
         x = np.broadcast_to(x[:, :1], x.shape)

@@ -111,10 +111,13 @@ def _normalized(spec: Spec, x: Float64, eps: float, mean: Array | None, variance
     return np.where(np.isfinite(xhat), xhat, 0.0)
 
 
+_SPECS = specs()
+
+
 def vocabulary_strategy(vocabulary: Vocabulary | None) -> st.SearchStrategy[Spec]:
     """A strategy of Specs from what callers may give: None, one Spec, several, or a strategy of their own."""
     if vocabulary is None:
-        return specs()
+        return _SPECS
     if isinstance(vocabulary, Spec):
         return st.just(vocabulary)
     if isinstance(vocabulary, st.SearchStrategy):

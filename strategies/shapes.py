@@ -34,6 +34,8 @@ The last two are kept for rank 3 on, below which they would be n = 1 once more."
 
 EMPTY_WEIGHTS: Mapping[ShapeClass, int] = MappingProxyType({"no_values": 1, "no_channels": 1})
 
+RANKS = range(2, 6)
+
 ODD_CHANNELS = (3, 5, 7, 9, 15, 17, 31, 33, 63, 65, 127, 129)
 
 SMALL_SHARE, LARGE_SHARE = 9, 1
@@ -92,9 +94,7 @@ def channel_axes(rank: int) -> st.SearchStrategy[int]:
     return st.sampled_from([1] * 2 * len(others) + [-1] * len(others) + others)
 
 
-@st.composite
 def shapes_and_channel_axes(
-    draw: st.DrawFn,
     *,
     min_rank: int = 2,
     max_rank: int = 5,
@@ -102,7 +102,7 @@ def shapes_and_channel_axes(
     large_size: int | None = 4096,
     allow_empty: bool = False,
     channel_axis: int | None = None,
-) -> tuple[Shape, int]:
+) -> st.SearchStrategy[tuple[Shape, int]]:
     """A shape of x together with its channel axis, the difficult ones on purpose (see `CLASS_WEIGHTS`).
 
     * ``min_rank``, ``max_rank``: number of axes; 2 and 5 by default.
@@ -115,14 +115,36 @@ def shapes_and_channel_axes(
 
     Drawn: ``((2, 3), 1)``, ``((1, 5, 4, 5), -3)``.
     """
-    _check(min_rank, max_rank, max_size, large_size)
-    rank = draw(st.integers(min_rank, max_rank))
-    written = draw(channel_axes(rank)) if channel_axis is None else channel_axis
-    if not -rank <= written < rank:
-        raise UsageError(f"channel_axis={written} must lie within {-rank}..{rank - 1}; raise min_rank={min_rank}")
-    budget = draw(_budgets(max_size, large_size))
-    kind = draw(weighted(_weights(rank, allow_empty)))
-    return _sizes(draw, kind, rank, written % rank, budget), written
+
+    def build() -> st.SearchStrategy[tuple[Shape, int]]:
+        _check(min_rank, max_rank, max_size, large_size)
+        if channel_axis is not None and not -min_rank <= channel_axis < min_rank:
+            raise UsageError(
+                f"channel_axis={channel_axis} must lie within {-min_rank}..{min_rank - 1}; raise min_rank={min_rank}"
+            )
+        return _shapes_and_axes(
+            ranks=st.integers(min_rank, max_rank),
+            axes={rank: channel_axes(rank) if channel_axis is None else st.just(channel_axis) for rank in RANKS},
+            kinds={rank: weighted(_weights(rank, allow_empty)) for rank in RANKS},
+            budgets=_budgets(max_size, large_size),
+        )
+
+    return st.deferred(build)
+
+
+@st.composite
+def _shapes_and_axes(
+    draw: st.DrawFn,
+    *,
+    ranks: st.SearchStrategy[int],
+    axes: Mapping[int, st.SearchStrategy[int]],
+    kinds: Mapping[int, st.SearchStrategy[ShapeClass]],
+    budgets: st.SearchStrategy[int],
+) -> tuple[Shape, int]:
+    rank = draw(ranks)
+    axis = draw(axes[rank])
+    budget = draw(budgets)
+    return _sizes(draw, draw(kinds[rank]), rank, axis % rank, budget), axis
 
 
 def _sizes(draw: st.DrawFn, kind: ShapeClass, rank: int, channel: int, budget: int) -> Shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import get_args
@@ -13,7 +14,7 @@ from bnfuzz.conventions import FormatTriple
 from bnfuzz.errors import UsageError
 from bnfuzz.strategies.formats import format_triples
 from bnfuzz.strategies.parameters import eps_values, momenta, presences
-from bnfuzz.strategies.shapes import shapes_and_channel_axes
+from bnfuzz.strategies.shapes import Shape, shapes_and_channel_axes
 from bnfuzz.strategies.weighted import subset
 
 MODE_WEIGHTS: Mapping[Mode, int] = MappingProxyType({"training": 3, "inference": 1})
@@ -30,9 +31,7 @@ DRAWN_OPERATIONS: tuple[Operation, ...] = ("batch_norm",)
 """What `specs` draws; the others have a place in Spec but no strategy yet."""
 
 
-@st.composite
 def specs(
-    draw: st.DrawFn,
     *,
     operations: Collection[Operation] = DRAWN_OPERATIONS,
     modes: Collection[Mode] | None = None,
@@ -45,7 +44,7 @@ def specs(
     large_size: int | None = 4096,
     allow_empty: bool = False,
     channel_axis: int | None = None,
-) -> Spec:
+) -> st.SearchStrategy[Spec]:
     """A Spec of one step, with scalars and shapes that show faults.
 
     * ``operations``: what is computed; batch norm by default, the only one drawn so far.
@@ -62,31 +61,60 @@ def specs(
     Drawn: ``Spec(shape=(3, 2), reduced_axes=(0,), parameter_axes=(1,), …)``,
     ``Spec(shape=(1, 4, 5, 4), reduced_axes=(0, 1, 2), parameter_axes=(-1,), eps=None, …)``.
     """
+
+    def build() -> st.SearchStrategy[Spec]:
+        _check_operations(operations)
+        return _batch_norms(
+            shapes=shapes_and_channel_axes(
+                min_rank=min_rank,
+                max_rank=max_rank,
+                max_size=max_size,
+                large_size=large_size,
+                allow_empty=allow_empty,
+                channel_axis=channel_axis,
+            ),
+            modes=subset("modes", MODE_WEIGHTS, modes),
+            formats=format_triples(allowed=formats),
+            cotangents=subset("cotangents", LOSS_WEIGHTS, cotangents),
+            layouts=subset("layouts", LAYOUT_WEIGHTS, layouts),
+        )
+
+    return st.deferred(build)
+
+
+def _check_operations(operations: Collection[Operation]) -> None:
     for operation in operations:
         if operation not in get_args(Operation):
             raise UsageError(f"operations holds {operation!r}, which is not known; use some of {DRAWN_OPERATIONS}")
     if not set(operations) <= set(DRAWN_OPERATIONS) or not operations:
         raise UsageError(f"operations={operations!r} cannot be drawn yet; use some of {DRAWN_OPERATIONS}")
-    shape, axis = draw(
-        shapes_and_channel_axes(
-            min_rank=min_rank,
-            max_rank=max_rank,
-            max_size=max_size,
-            large_size=large_size,
-            allow_empty=allow_empty,
-            channel_axis=channel_axis,
-        )
-    )
-    mode = draw(subset("modes", MODE_WEIGHTS, modes))
-    data_format, parameter_format, statistics_format = draw(format_triples(allowed=formats))
-    n = batch_norm_spec(shape, axis).n
-    eps = draw(eps_values(minimum=1e-12 if n <= 1 else 0.0))
+
+
+_EPS, _POSITIVE_EPS, _MOMENTA = eps_values(), eps_values(minimum=1e-12), momenta()
+_PRESENCES: Mapping[Mode, st.SearchStrategy[tuple[bool, bool, bool]]] = MappingProxyType(
+    {mode: presences(mode=mode) for mode in MODE_WEIGHTS}
+)
+
+
+@st.composite
+def _batch_norms(
+    draw: st.DrawFn,
+    *,
+    shapes: st.SearchStrategy[tuple[Shape, int]],
+    modes: st.SearchStrategy[Mode],
+    formats: st.SearchStrategy[FormatTriple],
+    cotangents: st.SearchStrategy[Cotangent],
+    layouts: st.SearchStrategy[Layout],
+) -> Spec:
+    shape, axis = draw(shapes)
+    mode = draw(modes)
+    data_format, parameter_format, statistics_format = draw(formats)
+    eps = draw(_POSITIVE_EPS if math.prod(shape) <= shape[axis] else _EPS)
     # Drawn though it may be of no use: of two examples Hypothesis takes the one of fewer draws for the simpler one.
-    momentum = draw(momenta())
-    has_gamma, has_beta, has_running = draw(presences(mode=mode))
-    cotangent = draw(subset("cotangents", LOSS_WEIGHTS, cotangents))
-    layout = subset("layouts", LAYOUT_WEIGHTS, layouts)
-    layout_x, layout_cotangent = draw(layout), draw(layout)
+    momentum = draw(_MOMENTA)
+    has_gamma, has_beta, has_running = draw(_PRESENCES[mode])
+    cotangent = draw(cotangents)
+    layout_x, layout_cotangent = draw(layouts), draw(layouts)
     return batch_norm_spec(
         shape,
         axis,

@@ -1,4 +1,4 @@
-"""Helpers for tests of strategies, as fixtures: what all examples are, what some example is, what the simplest one is."""
+"""Helpers for tests of strategies, as fixtures: about all examples, some example, the simplest one."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_shrinks_to_defaults(minimal):
 def test_presences(draw_many, assert_all_examples):
     assert len(set(draw_many(presences(), 300))) == 8
     assert_all_examples(presences(mode="inference"), lambda present: present[2], 50)
-    assert_all_examples(presences(affine="both", running=True), lambda present: all(present), 20)
+    assert_all_examples(presences(affine="both", running=True), all, 20)
 
 
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda f: f.name)
