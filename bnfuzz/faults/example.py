@@ -142,14 +142,14 @@ def _offset(drawn: Drawn, spec: Spec, conventions: Conventions, rng: np.random.G
 def _constant(drawn: Drawn, spec: Spec, conventions: Conventions, rng: np.random.Generator) -> None:
     del conventions
     view = geometry(spec)
-    value = 0.7 + rng.random(view.columns)
+    value = 0.07 + 0.1 * rng.random(view.columns)
     drawn["x"] = _per_step(spec, lambda: np.broadcast_to(value, (view.n, view.columns)))
 
 
 def _large_constant(drawn: Drawn, spec: Spec, conventions: Conventions, rng: np.random.Generator) -> None:
     _constant(drawn, spec, conventions, rng)
     compute = conventions.compute_format(spec.data_format)
-    drawn["x"] *= 100.0 * np.sqrt(spec.eps or 0.0) / compute.unit_roundoff
+    drawn["x"] *= 1000.0 * np.sqrt(spec.eps or 0.0) / compute.unit_roundoff
     drawn["beta"] *= 100.0
 
 

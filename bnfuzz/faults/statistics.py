@@ -52,7 +52,7 @@ def bfloat16_variance(p: Pass) -> Array:
     return textbook.variance(p).astype(ml_dtypes.bfloat16).astype(p.dtype)
 
 
-OFFSET = Example(family="offset", shape=(16, 3))
+OFFSET = Example(family="offset", shape=(4, 8))
 LONG_CONSTANT = Example(family="constant", shape=(10_000, 2))
 INFERENCE = Example(steps=("inference",))
 
