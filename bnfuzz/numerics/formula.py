@@ -263,9 +263,14 @@ def _input_gradient(
     along = _along(a, cotangent, norm, problem)
     centre = a.mean(_spread(a, cotangent, norm), problem.reduced) if problem.centred else None
 
-    def closed() -> Tracked:
-        centred = cotangent if centre is None else a.subtract(cotangent, centre)
-        return a.multiply(scale, a.subtract(centred, along))
+    centred = a.subtract(cotangent if centre is None else a.subtract(cotangent, centre), along)
+    closed = a.multiply(scale, centred)
+
+    def root_last() -> Tracked:
+        return closed if gamma is None else a.multiply(a.multiply(gamma, centred), norm.root)
+
+    def gamma_last() -> Tracked:
+        return closed if gamma is None else a.multiply(a.multiply(norm.root, centred), gamma)
 
     def automatic() -> Tracked:
         incoming = cotangent if gamma is None else a.multiply(cotangent, gamma)
@@ -280,8 +285,10 @@ def _input_gradient(
         rest = along if centre is None else a.add(centre, along)
         return a.rounded(a.subtract(direct, a.rounded(a.multiply(scale, rest), rules.data)), rules.data)
 
-    forms = [automatic, in_parts] if rules.dx_parts == "storage" else [automatic]
-    dx = a.admitted(closed(), *forms)
+    forms = [root_last, gamma_last, automatic]
+    if rules.dx_parts == "storage":
+        forms.append(in_parts)
+    dx = a.admitted(closed, *forms)
     square = a.multiply(norm.root, norm.root)
     cube = a.multiply(square, norm.root)
     scaled_cube = cube if gamma is None else a.multiply(gamma, cube)
@@ -299,14 +306,19 @@ def _input_gradient(
 
 
 def _along(a: TrackedArithmetic, cotangent: Tracked, norm: _Normalised, problem: Problem) -> Tracked:
-    """x̂·mean(g·x̂), also as d·(r·(r·mean(g·d))): where r is far from 1 these scale underflows differently."""
+    """x̂·mean(g·x̂), also with r outside the mean, first or last: far from r = 1 these scale underflows differently."""
     root, width = a.values.magnitude(norm.root.v), a.values.magnitude(norm.deviation.v)
     projection = a.mean(a.multiply(cotangent, norm.xhat), problem.reduced)
     outside = a.multiply(norm.root, a.mean(a.multiply(cotangent, norm.deviation), problem.reduced))
     projection = a.admitted(projection, lambda: a.same_centre(projection, outside, 2 * root + 1))
     along = a.multiply(norm.xhat, projection)
-    through_root = a.multiply(norm.deviation, a.multiply(norm.root, projection))
-    return a.admitted(along, lambda: a.same_centre(along, through_root, 2 * width + 1))
+    root_first = a.multiply(norm.deviation, a.multiply(norm.root, projection))
+    root_last = a.multiply(a.multiply(norm.deviation, projection), norm.root)
+    return a.admitted(
+        along,
+        lambda: a.same_centre(along, root_first, 2 * width + 1),
+        lambda: a.same_centre(along, root_last, 2 * root + 1),
+    )
 
 
 def _spread(a: TrackedArithmetic, cotangent: Tracked, norm: _Normalised) -> Tracked:
