@@ -25,7 +25,18 @@ _PUBLIC = MappingProxyType(
     }
 )
 
-__all__ = ["__version__", *_PUBLIC]
+__all__ = [  # noqa: F822  # all but the version are loaded by __getattr__
+    "Case",
+    "Conventions",
+    "Inputs",
+    "Outputs",
+    "Spec",
+    "Summation",
+    "__version__",
+    "batch_norm_spec",
+    "judge",
+    "reference",
+]
 
 
 def __getattr__(name: str) -> Any:

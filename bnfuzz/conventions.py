@@ -110,7 +110,7 @@ class Conventions:
         return eps if self.scalar_format is None else formats.round_to(eps, self.scalar_format)
 
     def momentum_argument(self, spec: Spec) -> float:
-        """The number handed to the backend: the Spec's momentum weighs the new statistic, the argument perhaps the old."""
+        """The number handed to the backend: the Spec's momentum weighs the new statistic, its argument may not."""
         if spec.momentum is None:
             return self.default_momentum
         return spec.momentum if self.momentum_weighs == "new" else 1.0 - spec.momentum
@@ -138,7 +138,8 @@ class Conventions:
         if self.channel_axes != "any" and spec.parameter_axes != (self.channel_axes,):
             return f"channel axis {spec.parameter_axes} cannot be expressed, only {self.channel_axes}"
         if eps < self.eps_minimum or (self.eps_minimum_excluded and eps == self.eps_minimum):
-            return f"eps {eps} is below what is accepted ({self.eps_minimum}{', excluded' if self.eps_minimum_excluded else ''})"
+            excluded = ", excluded" if self.eps_minimum_excluded else ""
+            return f"eps {eps} is below what is accepted ({self.eps_minimum}{excluded})"
         if self.affine == "both" and not (spec.has_gamma and spec.has_beta):
             return "gamma and beta are both needed"
         if self.running == "needed" and not spec.has_running:

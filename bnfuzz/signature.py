@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from bnfuzz.case import OUTPUT_NAMES, Spec
 from bnfuzz.judge.verdict import FAILING, Verdict
 
@@ -20,6 +22,12 @@ def first_failing(verdicts: tuple[Verdict, ...]) -> Verdict | None:
     return min(findings, key=order) if findings else None
 
 
+def _portable(backend: str) -> str:
+    """A target by its file's name alone: the folder is a matter of the machine."""
+    kind, colon, place = backend.partition(":")
+    return f"{kind}{colon}{PurePath(place).name}"
+
+
 def signature(spec: Spec, backend: str, verdicts: tuple[Verdict, ...]) -> str | None:
     """`v1/backend/operation/mode/output/kind/formats/regime`, or None where no verdict is a finding.
 
@@ -30,5 +38,15 @@ def signature(spec: Spec, backend: str, verdicts: tuple[Verdict, ...]) -> str | 
     if first is None:
         return None
     mode = "+".join(spec.steps)
-    parts = (f"v{RECIPE}", backend, spec.operation, mode, first.output, first.kind, "-".join(spec.formats), first.regime)
+    backend = _portable(backend)
+    parts = (
+        f"v{RECIPE}",
+        backend,
+        spec.operation,
+        mode,
+        first.output,
+        first.kind,
+        "-".join(spec.formats),
+        first.regime,
+    )
     return "/".join(parts)

@@ -3,6 +3,9 @@
 Everything but the first trial of a signature is only counted, so that one fault never hides another and never
 floods the corpus. A new one is confirmed with mpmath, saved as it was found, shrunk within the budget, and saved
 again in its place: a kill in between loses nothing that was printed.
+
+Where the call itself failed (an exception, a dead or a hung worker), the trials are run one by one to find the
+one to blame. A death that does not come again is saved all the same, as flaky.
 """
 
 from __future__ import annotations
@@ -49,24 +52,26 @@ class Discovery:
 class Discoveries:
     """All findings of one campaign, by signature."""
 
-    def __init__(self, pool: Pool, corpus: Corpus | None, budget: Budget, origin: str) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        corpus: Corpus | None,
+        budget: Budget,
+        *,
+        origin: str,
+        announce: Callable[[Discovery], None],
+    ) -> None:
         self._pool = pool
         self._corpus = corpus
         self._budget = budget
         self._origin = origin
+        self._announce = announce
         self.counts: Counter[str] = Counter()
         self.known: dict[str, KnownFinding] = {}
         self.new: dict[str, Discovery] = {}
         self.unconfirmed: dict[str, Finding] = {}
 
-    def look(
-        self,
-        result: Result,
-        spec: Spec,
-        inputs: Inputs,
-        outputs: tuple[str, ...],
-        announce: Callable[[Discovery], None],
-    ) -> None:
+    def look(self, result: Result, spec: Spec, inputs: Inputs, outputs: tuple[str, ...]) -> None:
         """Every failing trial of one backend's block, the worst of each new signature in full."""
         worst: dict[str, tuple[float, int]] = {}
         for trial in result.failing():
@@ -78,9 +83,17 @@ class Discoveries:
             if identity not in worst or headline.severity > worst[identity][0]:
                 worst[identity] = (headline.severity, int(trial))
         for identity, (_, trial) in worst.items():
-            if not self._is_settled(identity, result.backend):
-                case = Case(spec=spec, inputs=inputs.trial(trial))
-                self._discover(identity, result, case, result.verdicts(trial), announce)
+            if self._is_settled(identity, result.backend):
+                continue
+            if not result.judged:
+                self._failed_call(identity, result, spec, inputs)
+                continue
+            finding = self._finding(identity, result, spec, inputs, trial)
+            confirmed = self._confirmed(finding)
+            if confirmed is None:
+                self.unconfirmed[identity] = finding
+            else:
+                self._discover(identity, confirmed)
 
     def _is_settled(self, identity: str, backend: str) -> bool:
         if identity in self.known or identity in self.new or identity in self.unconfirmed:
@@ -92,54 +105,66 @@ class Discoveries:
             self.known[identity] = known
         return known is not None
 
-    def _discover(
-        self,
-        identity: str,
-        result: Result,
-        case: Case,
-        verdicts: tuple[Verdict, ...],
-        announce: Callable[[Discovery], None],
-    ) -> None:
-        started = time.monotonic()
-        finding = Finding(
-            case=case,
+    def _finding(self, identity: str, result: Result, spec: Spec, inputs: Inputs, trial: int) -> Finding:
+        return Finding(
+            case=Case(spec=spec, inputs=inputs.trial(trial)),
             backend=result.backend,
-            verdicts=verdicts,
+            verdicts=result.verdicts(trial),
             signature=identity,
             environment=machine.describe(self._pool.versions(result.backend)),
             origin=self._origin,
         )
-        confirmed = self._confirmed(finding)
-        if confirmed is None:
-            self.unconfirmed[identity] = finding
-            return
-        finding = confirmed
-        self.new[identity] = self.new[finding.signature] = Discovery(finding, None, False)
-        path = None if self._corpus is None else self._corpus.add_finding(finding)
-        # What does not fail a run is not worth the time of what does.
-        fails = self.new[identity].fails
-        allowance = self._budget.shrink_allowance() if fails else 0.0
+
+    def _failed_call(self, identity: str, result: Result, spec: Spec, inputs: Inputs) -> None:
+        """Blames the first trial that fails alone as the block did; where none does, the block's first, as flaky."""
+        for trial in range(inputs.trials):
+            case = Case(spec=spec, inputs=inputs.trial(trial))
+            verdicts = evaluate_case(self._pool, result.backend, case)
+            if signature(spec, result.backend, verdicts) == identity:
+                found = self._finding(identity, result, spec, inputs, trial)
+                self._discover(identity, replace(found, verdicts=verdicts, confirmed=True))
+                return
+        first = self._finding(identity, result, spec, inputs, 0)
+        why = f"{result.reply.message}; it did not come again when the trials were run one by one"
+        verdicts = tuple(replace(verdict, why=why) for verdict in first.verdicts)
+        self._discover(identity, replace(first, verdicts=verdicts))
+
+    def _discover(self, identity: str, finding: Finding) -> None:
+        """Saves a new finding, shrinks it while there is time for that, and announces it."""
+        started = time.monotonic()
+        discovery = Discovery(finding, None, False)
+        self._register(identity, discovery)
+        path = self._saved(finding, None)
+        # What does not fail a run is not worth the time of what does; a hang would cost a deadline per step.
+        worth_it = discovery.fails and finding.confirmed and discovery.first.kind != "hang"
+        allowance = self._budget.shrink_allowance() if worth_it else 0.0
         shrunk = False
         if allowance > 0:
             smaller = shrink_finding(self._pool, finding, seconds=allowance)
             shrunk = True
-            if self._corpus is not None and smaller.confirmed:
-                better = self._corpus.add_finding(smaller)
-                if path is not None and better != path:
-                    self._corpus.remove(path)
-                path, finding = better, smaller
-            elif smaller.confirmed:
-                finding = smaller
+            if smaller.confirmed:
+                path, finding = self._saved(smaller, path), smaller
         self._budget.shrinking(time.monotonic() - started)
         discovery = Discovery(finding, path, shrunk)
-        self.new[identity] = self.new[finding.signature] = discovery
-        announce(discovery)
+        self._register(identity, discovery)
+        self._announce(discovery)
+
+    def _register(self, identity: str, discovery: Discovery) -> None:
+        self.new[identity] = self.new[discovery.finding.signature] = discovery
+
+    def _saved(self, finding: Finding, earlier: Path | None) -> Path | None:
+        """The finding's file, in place of an earlier one of the same finding."""
+        if self._corpus is None:
+            return None
+        path = self._corpus.add_finding(finding)
+        if not finding.confirmed:
+            self._corpus.set_state(path, "flaky")
+        if earlier is not None and earlier != path:
+            self._corpus.remove(earlier)
+        return path
 
     def _confirmed(self, finding: Finding) -> Finding | None:
-        """The finding with its verdicts reached again, alone and against mpmath; None where they are not.
-
-        A call that ended badly is its own evidence: it is confirmed by ending so again.
-        """
+        """The finding with its verdicts reached again, alone and against mpmath; None where they are not."""
         verdicts = evaluate_case(self._pool, finding.backend, finding.case, rung="mpmath")
         identity = signature(finding.case.spec, finding.backend, verdicts)
         if identity is None:
@@ -147,10 +172,11 @@ class Discoveries:
         return replace(finding, verdicts=verdicts, signature=identity, confirmed=True)
 
     @property
-    def failing(self) -> tuple[Discovery, ...]:
-        """Distinct new findings that make the run fail."""
-        return tuple(d for d in self.distinct if d.fails)
+    def distinct(self) -> tuple[Discovery, ...]:
+        """New findings, each once."""
+        return tuple({id(d.finding): d for d in self.new.values()}.values())
 
     @property
-    def distinct(self) -> tuple[Discovery, ...]:
-        return tuple({id(d.finding): d for d in self.new.values()}.values())
+    def failing(self) -> tuple[Discovery, ...]:
+        """New findings that make the run fail."""
+        return tuple(d for d in self.distinct if d.fails)

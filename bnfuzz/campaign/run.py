@@ -75,7 +75,6 @@ class Campaign:
         self.asked = asked
         self.tally = Tally()
         self._pool = pool
-        self._announce = announce
         self._tick = tick
         # Asked before the clock starts: it brings every worker up.
         self._versions = {name: pool.versions(name) for name in asked.backends}
@@ -83,7 +82,9 @@ class Campaign:
         for name in asked.backends:
             self.tally.backends[name] = BackendTally(slow=pool.backend(name).slow)
         self.budget = Budget(asked, clock)
-        self.discoveries = Discoveries(pool, corpus, self.budget, f"bnfuzz fuzz --seed {asked.seed}")
+        self.discoveries = Discoveries(
+            pool, corpus, self.budget, origin=f"bnfuzz fuzz --seed {asked.seed}", announce=announce
+        )
 
     def run(self) -> Report:
         """Searches until the budget is spent or the user interrupts."""
@@ -108,7 +109,12 @@ class Campaign:
         return self.budget.spent(self.tally.judged)
 
     def _round(self, number: int) -> None:
-        specs = vocabulary(self.asked, self._triples, number)
+        conventions = [self._pool.conventions(name) for name in self.asked.backends]
+        specs = tuple(
+            spec
+            for spec in vocabulary(self.asked, self._triples, number)
+            if any(stated.unsupported(spec) is None for stated in conventions)
+        )
         seen: set[Spec] = set()
 
         def try_plan(plan: Plan) -> None:
@@ -125,8 +131,9 @@ class Campaign:
 
     def _plan(self, plan: Plan) -> None:
         inputs = plan.expand(self.asked.trials)
-        usual = [name for name in self.asked.backends if not self.tally.backends[name].slow]
-        slow = [name for name in self.asked.backends if self.tally.backends[name].slow]
+        running = [name for name in self.asked.backends if not self.tally.backends[name].hung]
+        usual = [name for name in running if not self.tally.backends[name].slow]
+        slow = [name for name in running if self.tally.backends[name].slow]
         self.tally.plans += 1
         self.tally.drawn.update(label(plan))
         self.tally.sizes[plan.spec.size <= SMALL] += self.asked.trials
@@ -139,7 +146,7 @@ class Campaign:
             self.tally.backends[name].add(result, given.trials, self.asked.outputs)
             self._aim(result)
             if len(result.failing()):
-                self.discoveries.look(result, plan.spec, given, self.asked.outputs, self._announce)
+                self.discoveries.look(result, plan.spec, given, self.asked.outputs)
         self._count_rungs(results)
 
     def _aim(self, result: Result) -> None:

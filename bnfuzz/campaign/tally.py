@@ -27,7 +27,10 @@ class OutputTally:
 
 @dataclass
 class BackendTally:
-    """judged counts trials with all outputs compared; the others are trials that could not be."""
+    """judged counts trials with all outputs compared; the others are trials that could not be.
+
+    hung    a call passed its deadline: the backend is left out from then on, each further hang costing as much
+    """
 
     judged: int = 0
     refused: int = 0
@@ -36,6 +39,7 @@ class BackendTally:
     seconds: float = 0.0
     compile_seconds: float = 0.0
     slow: bool = False
+    hung: bool = False
     outputs: dict[str, OutputTally] = field(default_factory=dict)
 
     def add(self, result: Result, trials: int, outputs: tuple[str, ...]) -> None:
@@ -47,6 +51,7 @@ class BackendTally:
                 self.refused += trials
             else:
                 self.failed_calls += trials
+                self.hung = result.reply.status == "hang"
             return
         informed = np.zeros(trials, dtype=bool)
         for step in result.steps:

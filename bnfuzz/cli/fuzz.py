@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from bnfuzz.backends import registry
-from bnfuzz.backends.pool import Pool
+from bnfuzz.backends.pool import Limits, Pool
 from bnfuzz.campaign.discover import Discovery
 from bnfuzz.campaign.progress import Progress
 from bnfuzz.campaign.run import Campaign
@@ -20,6 +20,8 @@ from bnfuzz.report.table import closing_table, discovery_line, known_lines
 from bnfuzz.strategies.value_recipes import ValueName
 
 DEFAULT_MINUTES = 1.0
+COMPILE_TIMEOUTS = 4.0
+"""The first call of a Spec compiles, and so has this many times the deadline of the others."""
 
 
 @click.command()
@@ -36,6 +38,8 @@ DEFAULT_MINUTES = 1.0
 @click.option("--output", "outputs", multiple=True, help="Judge only this output; repeat for several.")
 @click.option("--family", "families", multiple=True, help="Only this family of values; repeat for several.")
 @click.option("--nonfinite", is_flag=True, help="Draw NaN and infinite values too.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=10.0, show_default=True,
+              help="Seconds after which a call counts as hung.")  # fmt: skip
 def fuzz(
     *,
     backends: tuple[str, ...],
@@ -50,6 +54,7 @@ def fuzz(
     outputs: tuple[str, ...],
     families: tuple[ValueName, ...],
     nonfinite: bool,
+    timeout: float,
 ) -> None:
     """Search for inputs on which a batch norm is not what it should be.
 
@@ -81,7 +86,7 @@ def fuzz(
         progress.clear()
         click.echo(discovery_line(discovery))
 
-    with Pool() as pool:
+    with Pool(Limits(call_seconds=timeout, compile_seconds=COMPILE_TIMEOUTS * timeout)) as pool:
         click.echo(f"bnfuzz fuzz: seed {seed}, backends {', '.join(asked.backends)}")
         campaign = Campaign(asked, pool, corpus, announce=announce, tick=progress.tick)
         report = campaign.run()

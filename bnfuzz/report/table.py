@@ -55,6 +55,8 @@ def _backends(report: Report) -> str:
     for name, tally in report.tally.backends.items():
         versions = ", ".join(f"{package} {version}" for package, version in report.versions[name].items())
         note = f"slow: {SLOW_TRIALS} trials of every {SLOW_PLANS}th plan" if tally.slow else ""
+        if tally.hung:
+            note = "left out after a call that hung"
         rows.append(
             (
                 name,
@@ -86,8 +88,9 @@ def _summary(report: Report) -> str:
     rate = tally.judged / report.elapsed if report.elapsed > 0 else 0.0
     lines = [
         f"seed {report.asked.seed}: {tally.judged:,} judged trials in {report.elapsed:.1f} s ({rate:,.0f}/s), "
-        f"{tally.plans} plans of {report.asked.trials} trials over {tally.specs} Specs in {tally.rounds + 1} rounds; "
-        f"{100 * tally.sizes[True] / trials:.0f} % of trials with n·C ≤ 512; {report.shrink_seconds:.1f} s on new findings",
+        f"{tally.plans} plans of {report.asked.trials} trials over {tally.specs} Specs in {tally.rounds + 1} rounds",
+        f"{100 * tally.sizes[True] / trials:.0f} % of trials with n·C ≤ 512; "
+        f"{report.shrink_seconds:.1f} s on new findings",
         f"findings: {len(found.distinct)} new signatures ({len(found.failing)} failing), "
         f"{len(found.known)} known, {sum(found.counts.values()):,} failing trials in all",
     ]
