@@ -136,14 +136,21 @@ class _Run:
         return True
 
     def _repeat(self, propose: Pass) -> bool:
-        """One pass until it achieves nothing more; whether it achieved anything."""
+        """One pass until it achieves nothing more; whether it achieved anything.
+
+        What did not help is not tried again after something else did: that is left to the next round.
+        """
         before = len(self.steps)
-        while self._improve(propose):
+        useless: set[str] = set()
+        while self._improve(propose, useless):
             pass
         return len(self.steps) > before
 
-    def _improve(self, propose: Pass) -> bool:
+    def _improve(self, propose: Pass, useless: set[str]) -> bool:
         for block in propose(self.case, first_failing(self.verdicts) or _UNKNOWN):
+            if block.what in useless:
+                continue
+            useless.add(block.what)
             cases = self._worthwhile(block)
             together = 1 if self._alone else capacity(block.spec)
             for start in range(0, len(cases), together):
@@ -153,6 +160,7 @@ class _Run:
                     if self._accept(candidate.spec, verdicts):
                         self.steps.append(step_text(block.what, self.case, candidate))
                         self.take(candidate, verdicts)
+                        useless.discard(block.what)
                         return True
         return False
 

@@ -71,16 +71,16 @@ def plain_features(case: Case, verdict: Verdict) -> Iterator[Block]:
     spec = case.spec
     yield Block("nothing that is not needed", (bare(case, verdict),))
     yield Block("contiguous memory, axes counted from the front", (tidied(case),))
-    for name, value in _plain_scalars(spec).items():
-        yield Block(f"{name} {value}", (respecified(case, **{name: value}),))
     for layout in ("layout_x", "layout_cotangent"):
         if getattr(spec, layout) != "contiguous":
             yield Block(f"{layout} contiguous", (respecified(case, **{layout: "contiguous"}),))
+    if spec.cotangent != "sum":
+        yield Block("loss sum(y)", (respecified(case, cotangent="sum"),))
     for name in ("has_gamma", "has_beta", "has_running"):
         if getattr(spec, name) and not (name == "has_running" and "inference" in spec.steps):
             yield Block(f"no {name.removeprefix('has_')}", (respecified(case, **{name: False}),))
-    if spec.cotangent != "sum":
-        yield Block("loss sum(y)", (respecified(case, cotangent="sum"),))
+    for name, value in _plain_scalars(spec).items():
+        yield Block(f"{name} {value}", (respecified(case, **{name: value}),))
 
 
 def plain_arrays(case: Case, verdict: Verdict) -> Iterator[Block]:

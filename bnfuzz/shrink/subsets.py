@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 
@@ -56,6 +58,8 @@ def _proposals(values: Array, size: int, worst: int | None) -> Iterator[tuple[in
     yield tuple(range(size))
     yield tuple(range(n - size, n))
     yield tuple(np.linspace(0, n - 1, size).round().astype(int).tolist())
+    if math.comb(n, size) <= MOST:
+        yield from combinations(range(n), size)
     if size == 2 and worst is not None:
         yield from ((worst, other) for other in order if other != worst)
     if n - size <= size:

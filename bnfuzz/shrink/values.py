@@ -39,7 +39,7 @@ def whole_arrays(case: Case, verdict: Verdict) -> Iterator[Block]:
     for name, array in case.inputs.items():
         wide = np.asarray(array, dtype=np.float64)
         if np.isfinite(wide).all() and wide.size:
-            patterns = [*_offsets(wide), *_levels(wide), *_digits(wide), *_others(name, wide)]
+            patterns = [np.abs(wide), -wide, *_offsets(wide), *_levels(wide), *_digits(wide), *_others(name, wide)]
             yield Block(f"rounder {name}", tuple(_with(case, name, values) for values in patterns))
 
 
