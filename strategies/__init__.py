@@ -6,7 +6,8 @@ from bnfuzz.strategies.cotangents import CotangentFamily, cotangent_families
 from bnfuzz.strategies.drawn import drawn_inputs
 from bnfuzz.strategies.formats import format_names, format_triples
 from bnfuzz.strategies.parameters import beta_names, eps_values, gamma_names, momenta, presences
-from bnfuzz.strategies.plans import Plan, label, plans
+from bnfuzz.strategies.plan import Plan, label
+from bnfuzz.strategies.plans import plans
 from bnfuzz.strategies.shapes import channel_axes, shapes, shapes_and_channel_axes
 from bnfuzz.strategies.specs import specs
 from bnfuzz.strategies.value_recipes import ValueFamily

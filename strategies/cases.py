@@ -11,7 +11,8 @@ from bnfuzz.case import Case
 from bnfuzz.errors import UsageError
 from bnfuzz.strategies.cotangents import CotangentName
 from bnfuzz.strategies.drawn import ROOM, drawn_inputs
-from bnfuzz.strategies.plans import Vocabulary, label, plans, spec_label, vocabulary_strategy
+from bnfuzz.strategies.plan import label, spec_label
+from bnfuzz.strategies.plans import Vocabulary, plans, vocabulary_strategy
 from bnfuzz.strategies.value_recipes import ValueName
 
 BY_VALUE_OF_FOUR = 3

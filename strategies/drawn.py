@@ -13,7 +13,7 @@ from bnfuzz.case import Inputs, Spec
 from bnfuzz.formats import Format
 from bnfuzz.strategies.placement import placed
 from bnfuzz.strategies.rounding import Float64, stored
-from bnfuzz.strategies.values import USUAL_EPS
+from bnfuzz.strategies.value_recipes import USUAL_EPS
 
 OFFSETS = (0.0, 1.0, -3.0, 10.0, 100.0, -1000.0, 1e4, 1e5, 1e6, -1e7, 1e8, 1e10)
 STEPS = (0, -1, 1, -2, 2, -4, 4, -7, 7, -10, 10, -14, 14)

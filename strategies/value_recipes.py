@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Literal
 
@@ -29,6 +30,9 @@ ValueName = Literal[
     "nonfinite",
 ]
 
+USUAL_EPS = 1e-5
+"""What recipes take for eps where it is left to the backend."""
+
 JITTER = 2
 """How far a trial's exponents may be from those of its recipe."""
 
@@ -41,6 +45,7 @@ class Limits:
     depth: tuple[int, int]
 
 
+@cache
 def limits(name: ValueName, format_: Format) -> Limits:
     """What keeps every value finite and, save at the ends of the range on purpose, every square too."""
     digits, high = format_.precision, min(40, format_.emax // 2 - 4)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bnfuzz import formats
 from bnfuzz.errors import UsageError
 from bnfuzz.formats import Format, FormatName
-from bnfuzz.strategies.value_recipes import ValueFamily, ValueName, limits
+from bnfuzz.strategies.value_recipes import USUAL_EPS, ValueFamily, ValueName, limits
 from bnfuzz.strategies.weighted import subset
 
 VALUE_WEIGHTS: Mapping[ValueName, int] = MappingProxyType(
@@ -34,9 +34,6 @@ VALUE_WEIGHTS: Mapping[ValueName, int] = MappingProxyType(
 )
 """Of 56 channels 4 (7 %) sit at the ends of the range, where most results overflow or vanish and little is checked,
 and 7 (12 %) are constant; all others have a spread that can be told from nothing."""
-
-USUAL_EPS = 1e-5
-"""What recipes take for eps where it is left to the backend."""
 
 
 def value_families(

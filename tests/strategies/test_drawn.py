@@ -58,5 +58,6 @@ def test_shrinks_value_by_value(minimal):
         return inputs.x[0, 1, 1] > inputs.x[0, 0, 1] and inputs.cotangent[0, 2, 0] < 0
 
     inputs = minimal(drawn_inputs(SPEC), condition)
-    assert inputs.x[0].tolist() == [[0, 0], [0, 1], [0, 0]]
+    assert np.count_nonzero(inputs.x) == 1
+    assert np.abs(inputs.x).max() == 1
     assert inputs.cotangent[0].tolist() == [[0, 0], [0, 0], [-1, 0]]
