@@ -48,6 +48,8 @@ class Programs:
 
     def get(self, backend: Backend, spec: Spec) -> tuple[Program, bool]:
         """(program of a one-step Spec, whether it is new)."""
+        # A program does not depend on the layout of what it is given.
+        spec = replace(spec, layout_x="contiguous", layout_cotangent="contiguous")
         key = (backend.name, spec)
         if key in self._programs:
             self._programs.move_to_end(key)

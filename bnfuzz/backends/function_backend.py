@@ -112,22 +112,12 @@ class FunctionBackend(Backend):
         return result[0], {"new_running_mean": result[1], "new_running_var": result[2]}
 
     def _in_jax(self, spec: Spec) -> Program:
-        """Compiled; a function that JAX cannot trace (it looks at values) is run operation by operation."""
         import jax
 
         from bnfuzz.backends.jax_scratch import differentiated, program_of
 
         plain = differentiated(spec, lambda x, affine, running: self._call(spec, {"x": x, **affine, **running}))
-        compiled = program_of(jax.jit(plain))
-        eager = program_of(plain)
-
-        def program(arrays: Arrays) -> Computed:
-            try:
-                return compiled(arrays)
-            except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError):
-                return eager(arrays)
-
-        return program
+        return program_of(jax.jit(plain))
 
     def _with_written_gradients(self, spec: Spec) -> Program:
         into, out = conversions(self.framework)
