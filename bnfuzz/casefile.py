@@ -138,7 +138,7 @@ def _from_tree(tree: dict[str, Any]) -> CaseFile:
     file = CaseFile(
         case=case_from_tree(tree["case"], "$.case"),
         state=tree["state"],
-        origin=Origin(**tree.get("origin", {})),
+        origin=_origin(tree.get("origin", {})),
         expectations=tuple(
             _expectation(entry, f"$.expectations[{i}]") for i, entry in enumerate(tree.get("expectations", []))
         ),
@@ -158,6 +158,11 @@ def _from_tree(tree: dict[str, Any]) -> CaseFile:
         problem = f"{tree['id']} is not the id of this spec and these numbers, which is {file.id}"
         raise PlaceError("$.id", problem + "; if the edit is meant, leave the line `id` out")
     return file
+
+
+def _origin(tree: dict[str, Any]) -> Origin:
+    # 1e3 is an integer in JSON, and a float in Python.
+    return Origin(**tree) if "seed" not in tree else Origin(**{**tree, "seed": int(tree["seed"])})
 
 
 def _expectation(tree: dict[str, Any], place: str) -> Expectation:

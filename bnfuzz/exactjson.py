@@ -15,7 +15,7 @@ MAX_TOKENS = 1_000_000
 MAX_NUMBER = 1_100
 """Characters of one number; the longest exact float64 needs less."""
 
-MAX_INTEGER_DIGITS = 19
+MAX_INTEGER_DIGITS = 38
 LINE = 110
 """Characters of a line in writing, where its items allow that."""
 

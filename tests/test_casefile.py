@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
-import tracemalloc
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -19,9 +16,9 @@ from hypothesis.extra import numpy as hnp
 
 from bnfuzz import casefile, formats, storedcase
 from bnfuzz.case import Case, Cotangent, Inputs, Layout, Mode, Operation, Spec, batch_norm_spec, expected_arrays
-from bnfuzz.casefile import CaseFile, Expectation, Origin, case_id, dumps, from_finding, loads, read
+from bnfuzz.casefile import CaseFile, Expectation, Origin, case_id, dumps, from_finding, loads
 from bnfuzz.casetree import clipped
-from bnfuzz.errors import CaseFileError, InternalError, UsageError
+from bnfuzz.errors import CaseFileError, InternalError
 from bnfuzz.exactarray import exact_bits
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import FINDINGS, KINDS, Information, Regime, Verdict
@@ -68,7 +65,6 @@ def changed(path: str, value: object = None) -> dict[str, Any]:
     return tree
 
 
-finite = st.floats(allow_nan=False, allow_infinity=False)
 scalars = st.none() | st.floats()
 format_names = st.sampled_from(get_args(formats.FormatName))
 
@@ -130,7 +126,7 @@ def test_what_is_written_reads_back(case: Case, judged: tuple[Verdict, ...], sta
     file = CaseFile(
         case=case,
         state=state,
-        origin=Origin(title="a", link="https://example.org/1", seed=-3, note="γ\nδ"),
+        origin=Origin(title="a", link="https://example.org/1", seed=2**100, note="γ\nδ"),
         expectations=(
             Expectation(backend="jax*", versions=">=0.4,<0.6"),
             Expectation(backend="flax", findings={"y": "wrong"}, signature=SIGNATURE, why="x", confirmed=True),
@@ -213,179 +209,6 @@ def test_the_schema_speaks_the_language_of_the_code() -> None:
         field.name for field in fields(Inputs)
     }
     casefile._validator().check_schema(schema)
-
-
-HOSTILE: dict[str, tuple[dict[str, Any], str, str]] = {
-    "no schema": (changed("schema"), "$.schema", "give the integer 1"),
-    "schema as text": (changed("schema", "1"), "$.schema", "give the integer 1"),
-    "older schema": (changed("schema", 0), "$.schema", "run `bnfuzz corpus migrate`"),
-    "newer schema": (changed("schema", 2), "$.schema", "upgrade bnfuzz"),
-    "edited value": (changed("case.inputs.x.values.0", 10000.2), "$.id", "leave the line `id` out"),
-    "made-up id": (changed("id", "0" * 16), "$.id", "leave the line `id` out"),
-    "path as id": (changed("id", "../../etc/passwd"), "$.id", "does not match"),
-    "unknown key": (changed("exec", "import os"), "$", "'exec' was unexpected"),
-    "no case": (changed("case"), "$", "'case' is a required property"),
-    "case as list": (changed("case", [1]), "$.case", "is not of type 'object'"),
-    "no x": (changed("case.inputs.x"), "$.case.inputs", "'x' is a required property"),
-    "unknown input": (changed("case.inputs.z", {}), "$.case.inputs", "'z' was unexpected"),
-    "missing input": (changed("case.inputs.gamma"), "$.case.inputs", "gamma is missing"),
-    "extra input": (changed("case.inputs.beta", TREE["case"]["inputs"]["gamma"]), "$.case.inputs.beta", "leave it out"),
-    "wrong shape": (changed("case.inputs.x.shape", [1, 2]), "$.case.inputs.x.shape", "which asks for [2, 1]"),
-    "wrong format": (changed("case.inputs.x.format", "float64"), "$.case.inputs.x.format", "asks for float32"),
-    "unknown format": (changed("case.inputs.x.format", "float8"), "$.case.inputs.x.format", "'float8' is not one of"),
-    "negative size": (changed("case.spec.shape", [-2, 1]), "$.case.spec.shape[0]", "less than the minimum"),
-    "a billion elements": (changed("case.spec.shape", [10**9, 1]), "$.case.spec", "the limit is"),
-    "rank 9": (changed("case.spec.shape", [1] * 9), "$.case.spec.shape", "too long"),
-    "a million steps": (changed("case.spec.steps", ["training"] * 10**5), "$.case.spec.steps", "too long"),
-    "many large steps": (
-        changed("case.spec", TREE["case"]["spec"] | {"shape": [1 << 20, 1], "steps": ["training"] * 999}),
-        "$.case.inputs",
-        "all arrays together",
-    ),
-    "axis outside": (changed("case.spec.reduced_axes", [7]), "$.case.spec", "must ascend within 0..1"),
-    "half an axis": (changed("case.spec.reduced_axes", [0.5]), "$.case.spec.reduced_axes[0]", "not of type 'integer'"),
-    "no eps": (changed("case.spec.eps"), "$.case.spec", "'eps' is a required property"),
-    "eps as word": (changed("case.spec.eps", "tiny"), "$.case.spec.eps", "is not one of ['nan', 'inf', '-inf']"),
-    "value as object": (changed("case.inputs.x.values.1", {"a": 1}), "$.case.inputs.x.values[1]", "is no number"),
-    "unknown state": (changed("state", "closed"), "$.state", "is not one of"),
-    "unknown kind": (changed("expectations.0.expect.y", "bad"), "$.expectations[0].expect.y", "is not one of"),
-    "empty expectation": (changed("expectations.0.expect", {}), "$.expectations[0].expect", "should be non-empty"),
-    "unknown word": (changed("expectations.0.expect", "fine"), "$.expectations[0].expect", "'ok' was expected"),
-    "bad range": (changed("expectations.0.versions", "new"), "$.expectations[0]", "no version range; write one"),
-    "bad signature": (changed("expectations.0.signature", "../x"), "$.expectations[0].signature", "does not match"),
-    "script as link": (changed("origin.link", "javascript:alert(1)"), "$.origin.link", "does not match"),
-    "verdict of no kind": (changed("verdicts.flax.0.kind"), "$.verdicts.flax[0]", "required property"),
-    "large reference": (
-        changed("reference", {"y": {"format": "float64", "shape": [10**6], "packed": "", "sha256": "0" * 64}}),
-        "$.reference.y.shape",
-        "the limit is",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_what_does_not_fit_is_named_with_place_and_remedy(name: str) -> None:
-    tree, place, problem = HOSTILE[name]
-    with pytest.raises(CaseFileError) as caught:
-        loads(json.dumps(tree), "folder/x.json")
-    assert str(caught.value).startswith(f"folder/x.json: at {place}: ")
-    assert problem in str(caught.value)
-    assert len(str(caught.value)) < 600
-
-
-@pytest.mark.parametrize(
-    ("data", "problem"),
-    [
-        (b"\xff\xfe{\x00}\x00", "byte 0 is no UTF-8; save the file as UTF-8"),
-        (b"\x80\x04\x95pickle", "byte 0 is no UTF-8"),
-        (b"[]", "at $: [] is no case file; it must be one JSON object"),
-        (b"null", "at $: None is no case file"),
-        (b"", "at line 1 column 1"),
-        (b"[" * 200_000, "at $: nested too deeply"),
-        (b'{"schema": 1, "schema": 1}', "at $.schema: this key is given twice"),
-    ],
-)
-def test_files_that_are_no_case_file(data: bytes, problem: str, tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    path.write_bytes(data)
-    with pytest.raises(CaseFileError) as caught:
-        read(path)
-    assert str(caught.value).startswith(f"{path}: {problem}")
-
-
-def test_things_that_are_no_regular_file(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.json")
-    (tmp_path / "folder.json").mkdir()
-    (tmp_path / "loop.json").symlink_to("loop.json")
-    (tmp_path / "endless.json").symlink_to("/dev/zero")
-    for name in ("pipe", "folder", "loop", "endless", "missing", "nul\0"):
-        with pytest.raises(CaseFileError, match=r"(is no regular file; remove it|cannot be read .*; check the name)"):
-            read(tmp_path / f"{name}.json")
-
-
-def test_files_above_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(casefile, "MAX_BYTES", 100)
-    (tmp_path / "x.json").write_text(" " * 101)
-    with pytest.raises(CaseFileError, match="is larger than 100 bytes, the limit; shrink the case"):
-        read(tmp_path / "x.json")
-    with pytest.raises(UsageError, match="the limit is 100: shrink it first"):
-        dumps(small_file())
-
-
-def test_a_zip_bomb_takes_little_memory() -> None:
-    from base64 import b64encode
-    from zlib import compress
-
-    bomb = b64encode(compress(bytes(1 << 26), 9)).decode()
-    array = {"format": "float32", "shape": [2, 1], "packed": bomb, "sha256": "0" * 64}
-    text = json.dumps(changed("case.inputs.x", array))
-    tracemalloc.start()
-    try:
-        with pytest.raises(CaseFileError, match="holds more than the 8 bytes"):
-            loads(text, "bomb.json")
-        assert tracemalloc.get_traced_memory()[1] < 8 * len(text) + (1 << 22)
-    finally:
-        tracemalloc.stop()
-
-
-def test_a_thousand_corrupted_files() -> None:
-    rng = random.Random(20240)
-    text = dumps(small_file()).encode()
-    words = [b"NaN", b"1e999", b"null", b'"', b"{", b"]", b",", b"\x00", b"\xff", b"9" * 30, b"[" * 50, b"\\u0000"]
-    messages = []
-    for _ in range(1000):
-        data = bytearray(text)
-        for _ in range(rng.randint(1, 3)):
-            at, size = rng.randrange(len(data)), rng.randint(0, 20)
-            match rng.randrange(4):
-                case 0:
-                    data[at] ^= 1 << rng.randrange(8)
-                case 1:
-                    data[at : at + size] = rng.choice(words)
-                case 2:
-                    data[at:at] = data[rng.randrange(len(data)) :][:size]
-                case _:
-                    del data[at : at + size]
-        try:
-            file = loads(data.decode("utf-8", errors="surrogateescape"), "corpus/x.json")
-        except CaseFileError as error:
-            messages.append(str(error))
-        else:
-            # Only what is no part of the case can have changed.
-            assert file.id == case_id(file.case)
-            dumps(file)
-    assert len(messages) > 800
-    assert all(message.startswith("corpus/x.json: at ") for message in messages)
-    assert max(map(len, messages)) < 800
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=5,
-)
-
-
-def places(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
-    return [path] + [place for key, item in items for place in places(item, (*path, key))]
-
-
-@settings(deadline=None)
-@given(st.sampled_from(places(TREE)[1:]), json_values)
-def test_any_value_at_any_place(place: tuple[Any, ...], value: object) -> None:
-    tree = json.loads(json.dumps(TREE))
-    inner = tree
-    for step in place[:-1]:
-        inner = inner[step]
-    inner[place[-1]] = value
-    try:
-        file = loads(json.dumps(tree), "x.json")
-    except CaseFileError as error:
-        message = str(error)
-    else:
-        message = f"x.json: at $ {loads(dumps(file), 'x.json').id}"
-    assert message.startswith("x.json: at $")
 
 
 def test_texts_from_frameworks_are_made_fit() -> None:
