@@ -1,0 +1,68 @@
+"""The table of one case on several backends: the odd one out at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from bnfuzz.backends.pool import Pool
+from bnfuzz.case import Case
+from bnfuzz.evaluation import evaluate_block
+from bnfuzz.report.side_by_side import conditions, side_by_side, worst_spot
+
+
+def table(case: Case, *backends: str, marks: dict[str, str] | None = None) -> list[str]:
+    with Pool() as pool:
+        results = evaluate_block(pool, backends, case.spec, case.inputs)
+    return [" ".join(line.split()) for line in side_by_side(case.spec, results, marks or {})]
+
+
+def test_everyone_is_shown_at_the_worst_element_of_the_worst(
+    implementations: Path, plain_case: Callable[..., Case]
+) -> None:
+    right, wrong, raises = (f"target:{implementations}:{name}" for name in ("right", "wrong_y", "raises"))
+    case = plain_case()
+    with Pool() as pool:
+        results = evaluate_block(pool, ("numpy", right, wrong, raises), case.spec, case.inputs)
+    spot = worst_spot({name: results[name] for name in (right, wrong)}, "y")
+    assert spot is not None
+    lines = [" ".join(line.split()) for line in side_by_side(case.spec, results, {wrong: "known"})]
+    start = next(i for i, line in enumerate(lines) if line.startswith("y ["))
+    assert lines[start].startswith(f"y {list(spot.index)} numpy ")
+    assert lines[start + 1].startswith(f"{right} ")
+    assert lines[start + 1].endswith(" ok")
+    assert lines[start + 2].startswith(f"{wrong} ")
+    assert "wrong (known)" in lines[start + 2]
+    # One element for all: the exact value is the same in every row.
+    exact = {line.split()[-5] for line in lines[start : start + 2]}
+    assert len(exact) == 1
+    assert any(line.startswith(f"call {raises} error: ") and "no kernel for this" in line for line in lines)
+    assert conditions(results).startswith("n = 3, κ up to ")
+
+
+def test_exact_zeros_are_said(plain_case: Callable[..., Case]) -> None:
+    lines = table(plain_case(cotangent="sum"), "numpy")
+    assert any(line.startswith("dx [") and "the exact value is zero: noise up to" in line for line in lines)
+
+
+def test_sequences_name_the_step(plain_case: Callable[..., Case]) -> None:
+    spec = plain_case().spec
+    assert spec.steps == ("training",)
+    import numpy as np
+
+    from bnfuzz.case import Inputs, batch_norm_spec
+
+    steps = batch_norm_spec((3, 1), steps=("training", "inference"), cotangent="sum")
+    x = np.float32([[[[1], [2], [4]], [[0], [1], [5]]]])
+    one = np.ones((1, 1), np.float32)
+    case = Case(spec=steps, inputs=Inputs(x=x, gamma=one, beta=one, running_mean=one, running_var=one))
+    lines = table(case, "numpy")
+    assert any(line.startswith("y step ") for line in lines)
+
+
+def test_nothing_judged_gives_nothing(plain_case: Callable[..., Case], implementations: Path) -> None:
+    case = plain_case([1.0, 2.0], channel_axis=0)
+    right = f"target:{implementations}:right"
+    assert table(case, right) == []
+    with Pool() as pool:
+        assert conditions(evaluate_block(pool, (right,), case.spec, case.inputs)) == ""
