@@ -1,7 +1,7 @@
 """What can be said of each output before anything is computed: the ranges that a bound must beat to say something.
 
-Training:   |y| ≤ |γ|√(n−1) + |β|     |dγ| ≤ √n·‖g‖₂     |dβ| ≤ Σ|g|     |dx| ≤ |γ|·r·‖g‖₂
-            |μ| ≤ max|x|              σ² ≤ spread²/4
+Training:   |y| ≤ |γ|√(n−1) + |β|     |dγ| ≤ √n·‖g‖₂     |dβ| ≤ Σ|g|     |dx| ≤ r·‖γg‖₂
+            |μ| ≤ max|x|              σ² ≤ spread²/4     (RMS norm: √n, max x²)
 Inference:  the sums of the magnitudes of what is added up.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnfuzz.numerics.formula import Problem
+from bnfuzz.numerics.problem import Problem
 from bnfuzz.numerics.rules import Rules
 from bnfuzz.numerics.values import Float
 
@@ -29,7 +29,10 @@ def ranges(problem: Problem, rules: Rules, variance: Float, y: Float, mode: str)
         magnitude = np.abs(problem.x)
         found = {"dbeta": np.sum(cotangent, axis=problem.parameter, keepdims=True)}
         if mode == "training":
-            norm = np.sqrt(np.sum(cotangent * cotangent, axis=problem.reduced, keepdims=True))
+            norm, scaled = (
+                np.sqrt(np.sum(terms * terms, axis=problem.reduced, keepdims=True))
+                for terms in (cotangent, np.broadcast_to(gamma * cotangent, problem.x.shape))
+            )
             largest = np.max(magnitude, axis=problem.reduced, keepdims=True)
             half = (
                 np.max(problem.x, axis=problem.reduced, keepdims=True)
@@ -37,10 +40,10 @@ def ranges(problem: Problem, rules: Rules, variance: Float, y: Float, mode: str)
             ) / 2
             found |= {
                 "batch_mean": largest,
-                "batch_var": half * half,
-                "y": gamma * np.sqrt(max(problem.n - 1, 0)) + beta,
+                "batch_var": half * half if problem.centred else largest * largest,
+                "y": gamma * np.sqrt(max(problem.n - problem.centred, 0)) + beta,
                 "dgamma": _over_groups(np.sqrt(problem.n) * norm, problem),
-                "dx": gamma * root * norm,
+                "dx": root * scaled,
             }
         else:
             assert problem.running_mean is not None

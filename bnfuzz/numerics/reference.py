@@ -9,6 +9,7 @@ evaluated in float64.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -19,8 +20,9 @@ from bnfuzz.case import OUTPUT_NAMES, Array, Inputs, Spec, check_inputs, expecte
 from bnfuzz.conventions import Conventions
 from bnfuzz.errors import UsageError
 from bnfuzz.numerics.doubledouble import DoubleDouble
-from bnfuzz.numerics.formula import Problem, Variant, inference, training
+from bnfuzz.numerics.formula import Variant, inference, training
 from bnfuzz.numerics.multiprecision import Multiprecision
+from bnfuzz.numerics.problem import Problem
 from bnfuzz.numerics.rules import Rules, rules_of
 from bnfuzz.numerics.tracked import CAPPED, RAW, RUNG, Flag, Tracked, TrackedArithmetic
 from bnfuzz.numerics.undefined import Undefined, separate
@@ -166,8 +168,10 @@ def _values(rung: Rung) -> Values:
     return DoubleDouble() if rung == "double-double" else Multiprecision()
 
 
-def _on_rung(spec: Spec, inputs: Inputs, rules: Rules, undefined: Undefined, rung: Rung, variant: Variant) -> Reference:
-    problem = undefined.problem
+def _on_rung(
+    spec: Spec, inputs: Inputs, stated: Rules, undefined: Undefined, rung: Rung, variant: Variant
+) -> Reference:
+    problem, rules = undefined.problem, undefined.rules
     trials = inputs.trials
     values = _values(rung)
     arithmetic = TrackedArithmetic(values, rules.compute, flushes=rules.flushes, summation=rules.summation)
@@ -177,7 +181,9 @@ def _on_rung(spec: Spec, inputs: Inputs, rules: Rules, undefined: Undefined, run
             if spec.mode == "training"
             else inference(arithmetic, problem, rules)
         )
-        inflation = 1 + (spec.n + 100) * 2.0**-52
+        # A parameter's gradient may be a longer sum than a statistic's (layer norm).
+        terms = max(spec.n, spec.size // max(1, math.prod(spec.parameter_shape)))
+        inflation = 1 + (terms + 100) * 2.0**-52
         outputs = {}
         for name, (shape, _) in expected_outputs(spec).items():
             if name in tracked:
@@ -190,7 +196,7 @@ def _on_rung(spec: Spec, inputs: Inputs, rules: Rules, undefined: Undefined, run
     return Reference(
         spec=spec,
         inputs=inputs,
-        rules=rules,
+        rules=stated,
         problem=problem,
         outputs=outputs,
         channels=channels,
@@ -232,6 +238,7 @@ def _channels(tracked: dict[str, Tracked], problem: Problem, rules: Rules, value
         constant = low == np.max(problem.x, axis=problem.reduced, keepdims=True)
         if not problem.centred:
             mean = np.zeros_like(variance)
+            constant &= low == 0
     else:
         assert problem.running_mean is not None and problem.running_var is not None
         mean, variance = problem.running_mean, problem.running_var
@@ -269,7 +276,7 @@ def _select(undefined: Undefined, index: NDArray[np.intp]) -> Undefined:
         cotangent=picked(problem.cotangent),
     )
     masks = {name: mask[index] if mask.ndim and mask.shape[0] != 1 else mask for name, mask in undefined.masks.items()}
-    return Undefined(part, masks)
+    return Undefined(part, undefined.rules, masks)
 
 
 def _merged(whole: Reference, part: Reference, index: NDArray[np.intp]) -> Reference:

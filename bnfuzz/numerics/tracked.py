@@ -54,7 +54,7 @@ def _tiers(subject: float, rung: float, rank: int) -> Float:
     return np.array([subject, subject, rung]).reshape(TIERS, *(1,) * rank)
 
 
-def _product(a: Float, b: Float) -> Float:
+def bounds_product(a: Float, b: Float) -> Float:
     """a·b of non-negative numbers where 0·∞ is 0: a bound of zero is exact, whatever it meets."""
     with np.errstate(invalid="ignore", over="ignore"):
         product = a * b
@@ -96,11 +96,6 @@ class TrackedArithmetic:
         """A value without any error (a cotangent of ones, a statistic kept as it was)."""
         return Tracked(self.values.lift(z), np.zeros((TIERS, *z.shape)), np.zeros(z.shape, dtype=bool))
 
-    def lost(self) -> Tracked:
-        """What one underflow may make of 0: (0, t). For forms whose intermediates underflow before they are scaled up."""
-        t = self.underflow_in(self.subject)
-        return Tracked(self.values.lift(np.zeros(())), np.array([t, t, 0.0]), np.zeros((), dtype=bool))
-
     def underflow_in(self, fmt: Format) -> float:
         """What one underflow in `fmt` may lose: half a subnormal, or the smallest normal where flushed."""
         if self.flushes:
@@ -137,7 +132,7 @@ class TrackedArithmetic:
     def multiply(self, a: Tracked, b: Tracked) -> Tracked:
         a, b = self._aligned(a, b)
         ma, mb = self.values.magnitude(a.v), self.values.magnitude(b.v)
-        e = _product(ma, b.e) + _product(mb, a.e) + _product(a.e, b.e)
+        e = bounds_product(ma, b.e) + bounds_product(mb, a.e) + bounds_product(a.e, b.e)
         return self._round(self.values.multiply(a.v, b.v), e, a.flag | b.flag)
 
     def total(self, a: Tracked, axes: tuple[int, ...]) -> Tracked:
@@ -190,6 +185,12 @@ class TrackedArithmetic:
         for tier in (CAPPED, RUNG):
             e[tier] = np.minimum(e[tier], cap)
         return Tracked(a.v, e, a.flag)
+
+    def loosened(self, a: Tracked, extra: Float) -> Tracked:
+        """a with `extra`, of the subject's two tiers, added to its bound."""
+        e = np.array(np.broadcast_to(a.e, (TIERS, *np.broadcast_shapes(a.e.shape[1:], extra.shape[1:]))))
+        e[:RUNG] += extra
+        return self._checked(a.v, e, a.flag)
 
     def admitted(self, first: Tracked, *others: Callable[[], Tracked]) -> Tracked:
         """One quantity by several forms that all count as sound: v of the first, elementwise largest e.
@@ -296,8 +297,8 @@ class TrackedArithmetic:
         if kind == "any":
             ordered = np.sort(_flattened(terms, axes), axis=-1)[..., ::-1]
             depth = np.minimum(count - np.arange(count), count - 1).astype(np.float64)
-            grown = np.sum(_product(ordered, np.expm1(depth * np.log1p(u))), axis=-1).reshape(whole.shape)
-            return np.minimum(grown, _product(whole, np.asarray((count - 1) * u)))
+            grown = np.sum(bounds_product(ordered, np.expm1(depth * np.log1p(u))), axis=-1).reshape(whole.shape)
+            return np.minimum(grown, bounds_product(whole, np.asarray((count - 1) * u)))
         if kind == "pairwise":
             return (np.ceil(np.log2(max(count, 1))) + 2) * u * whole
         if kind == "lanes":

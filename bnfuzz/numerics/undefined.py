@@ -6,6 +6,7 @@
       var + ε ≤ 0                        training: the running statistics it is blended into
     σ² = 0 and ε = 0                     y, dγ, dx of the channel; the statistics are as usual
     ε < 0, NaN or Inf                    everything that is divided by the root
+    a momentum that is NaN or Inf        training: the new running statistics
     n = 1 with ddof 1                    the new running variance, where the backend's rule says NaN
 
 Undefined elements are never judged, and the values they come from are replaced before the reference is
@@ -18,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bnfuzz.numerics.formula import Problem
+from bnfuzz.numerics.problem import Problem
 from bnfuzz.numerics.rules import Rules
 from bnfuzz.numerics.tracked import Flag
 from bnfuzz.numerics.values import Float
@@ -26,9 +27,11 @@ from bnfuzz.numerics.values import Float
 
 @dataclass(frozen=True, eq=False)
 class Undefined:
-    """`masks`: output name -> boolean, broadcastable to that output with reduced axes kept; `problem`: without them."""
+    """`masks`: output name -> boolean, broadcastable to that output with reduced axes kept; `problem` and `rules` are
+    what is evaluated: the given ones with harmless values in the place of the undefined."""
 
     problem: Problem
+    rules: Rules
     masks: dict[str, Flag]
 
 
@@ -48,7 +51,8 @@ def separate(problem: Problem, rules: Rules, mode: str) -> Undefined:
     if mode == "training":
         low = np.min(problem.x, axis=problem.reduced, keepdims=True, initial=np.inf)
         high = np.max(problem.x, axis=problem.reduced, keepdims=True, initial=-np.inf)
-        root = channel_x | eps_bad | ((low == high) & (rules.eps == 0.0))
+        flat = (low == high) & (problem.centred | (low == 0.0))
+        root = channel_x | eps_bad | (flat & (rules.eps == 0.0))
     else:
         assert problem.running_var is not None
         with np.errstate(invalid="ignore"):
@@ -60,7 +64,8 @@ def separate(problem: Problem, rules: Rules, mode: str) -> Undefined:
     group_g = np.any(np.broadcast_to(g, problem.x.shape), axis=problem.reduced, keepdims=True)
     dgamma_terms = np.broadcast_to(root | own_x | g, problem.x.shape)
     dbeta_terms = np.broadcast_to(g, problem.x.shape)
-    dx = root | bad_gamma | (channel_x | group_g if mode == "training" else g)
+    group_gamma = np.any(np.broadcast_to(bad_gamma, problem.x.shape), axis=problem.reduced, keepdims=True)
+    dx = root | (channel_x | group_g | group_gamma if mode == "training" else g | bad_gamma)
     masks = {
         "batch_mean": channel_x,
         "batch_var": channel_x,
@@ -71,6 +76,8 @@ def separate(problem: Problem, rules: Rules, mode: str) -> Undefined:
         "new_running_mean": bad_mean | (channel_x if mode == "training" else False),
         "new_running_var": bad_var | (channel_x if mode == "training" else False),
     }
+    if mode == "training" and not np.isfinite(rules.momentum):
+        masks |= {name: np.ones_like(channel_x) for name in ("new_running_mean", "new_running_var")}
     no_factor = mode == "training" and rules.running_ddof and problem.n <= rules.running_ddof
     if no_factor and rules.single_value_variance == "nan":
         masks["new_running_var"] = np.ones_like(channel_x)
@@ -83,4 +90,9 @@ def separate(problem: Problem, rules: Rules, mode: str) -> Undefined:
         running_var=_cleaned(problem.running_var, 1.0),
         cotangent=_cleaned(problem.cotangent, 0.0),
     )
-    return Undefined(cleaned, masks)
+    harmless = replace(
+        rules,
+        eps=1.0 if eps_bad else rules.eps,
+        momentum=rules.momentum if np.isfinite(rules.momentum) else 0.0,
+    )
+    return Undefined(cleaned, harmless, masks)
