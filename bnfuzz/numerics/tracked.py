@@ -123,17 +123,18 @@ class TrackedArithmetic:
 
     def add(self, a: Tracked, b: Tracked) -> Tracked:
         a, b = self._aligned(a, b)
-        return self._round(self.values.add(a.v, b.v), a.e + b.e, a.flag | b.flag, exact_underflow=True)
+        return self._round(self.values.add(a.v, b.v), a.e + b.e, a.flag | b.flag)
 
     def subtract(self, a: Tracked, b: Tracked) -> Tracked:
         a, b = self._aligned(a, b)
-        return self._round(self.values.subtract(a.v, b.v), a.e + b.e, a.flag | b.flag, exact_underflow=True)
+        return self._round(self.values.subtract(a.v, b.v), a.e + b.e, a.flag | b.flag)
 
     def multiply(self, a: Tracked, b: Tracked) -> Tracked:
         a, b = self._aligned(a, b)
         ma, mb = self.values.magnitude(a.v), self.values.magnitude(b.v)
         e = bounds_product(ma, b.e) + bounds_product(mb, a.e) + bounds_product(a.e, b.e)
-        return self._round(self.values.multiply(a.v, b.v), e, a.flag | b.flag)
+        zero = ((ma == 0) & (a.e == 0)) | ((mb == 0) & (b.e == 0))
+        return self._round(self.values.multiply(a.v, b.v), e, a.flag | b.flag, zero)
 
     def total(self, a: Tracked, axes: tuple[int, ...]) -> Tracked:
         """Sum over `axes` (negative, kept as length 1)."""
@@ -144,11 +145,11 @@ class TrackedArithmetic:
         """Sum over `axes` divided by the count: one more rounding, which covers a product with a rounded 1/n."""
         count = self._count(a, axes)
         v, e, flag = self._total(a, axes)
-        return self._round(self.values.divide(v, count), e / count, flag)
+        return self._round(self.values.divide(v, count), e / count, flag, self._is_zero(v, e))
 
     def divide(self, a: Tracked, count: int) -> Tracked:
         """a divided by a positive integer, rounded once."""
-        return self._round(self.values.divide(a.v, count), a.e / count, a.flag)
+        return self._round(self.values.divide(a.v, count), a.e / count, a.flag, self._is_zero(a.v, a.e))
 
     def reciprocal_root(self, a: Tracked, floor: Float) -> Tracked:
         """1/√a for a that no evaluation makes smaller than `floor` (TIERS, *shape) ≥ 0.
@@ -233,13 +234,22 @@ class TrackedArithmetic:
     def _loss(self, rank: int) -> Float:
         return _tiers(self.underflow_in(self.subject), self.values.underflow, rank)
 
-    def _round(self, v: Any, e: Float, flag: Flag, *, exact_underflow: bool = False) -> Tracked:
-        """(v, e) after one rounding: e + u(|v| + e) + t, where sums underflow exactly unless flushed."""
+    def _is_zero(self, v: Any, e: Float) -> Flag:
+        """Where a value is 0 in every evaluation, so that operations on it cannot underflow; per tier."""
+        zero: Flag = (self.values.magnitude(v) == 0) & (e == 0)
+        return zero
+
+    def _round(self, v: Any, e: Float, flag: Flag, zero: Flag | None = None) -> Tracked:
+        """(v, e) after one rounding: e + u(|v| + e) + t.
+
+        `zero`: where a product or quotient is exactly 0, and t with it. None for sums, which underflow exactly unless
+        flushed.
+        """
         magnitude = self.values.magnitude(v)
         units = _tiers(self.subject.unit_roundoff, self.values.unit_roundoff, magnitude.ndim)
         e = e + units * (magnitude + e)
-        if not exact_underflow:
-            e = e + self._loss(magnitude.ndim)
+        if zero is not None:
+            e = e + np.where(zero, 0.0, self._loss(magnitude.ndim))
         elif self.flushes:
             e[:RUNG] += self.subject.smallest_normal
         return self._checked(v, e, flag | self._overflows(v, e, self.subject))
