@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bnfuzz import formats
 from bnfuzz.backends.pool import Pool, Reply, Status
 from bnfuzz.case import Case, Inputs, Outputs, Spec
 from bnfuzz.conventions import Conventions
@@ -141,3 +142,7 @@ def _judged_steps(
         yield judge(evaluate(step, given, rules_of(step, conventions), rung=rung), seen)
         if spec.has_running and seen.new_running_mean is not None and seen.new_running_var is not None:
             mean, variance = seen.new_running_mean, seen.new_running_var
+            due = (inputs.trials, *spec.statistics_shape), formats.named(spec.statistics_format).dtype
+            if any((state.shape, state.dtype) != due for state in (mean, variance)):
+                # A state of the wrong shape or format is a finding of this step; nothing can be judged from it.
+                return

@@ -16,7 +16,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bnfuzz.case import Outputs
+from bnfuzz import formats
+from bnfuzz.case import Array, Outputs, expected_outputs
 from bnfuzz.conventions import Summation
 from bnfuzz.judge.information import apriori_ranges
 from bnfuzz.numerics.formula import Variant
@@ -94,8 +95,8 @@ class Explanations:
         """Elements that a variance which one pass can give, read off y, reproduces."""
         exact = self.reference.outputs[name]
         model = self._one_pass_outputs.get(name)
-        observed = getattr(self.observed, name)
-        if model is None or observed is None or observed.shape != exact.bound.shape:
+        observed = self._comparable(name)
+        if model is None or observed is None:
             return np.zeros(exact.bound.shape[1:], dtype=bool)
         seen = np.asarray(observed[trial], dtype=np.float64)
         growth = self._one_pass_outputs["growth of " + name][0][trial]
@@ -103,6 +104,14 @@ class Explanations:
             distance = np.min([np.abs(seen - form[trial]) for form in model], axis=0)
             closer = REPRODUCES * distance <= np.abs(seen - exact.value[trial])
             return np.asarray(closer | (distance <= exact.raw_bound[trial] * growth))
+
+    def _comparable(self, name: str) -> Array | None:
+        """The observed output, or None where it is absent or of the wrong shape or format."""
+        observed: Array | None = getattr(self.observed, name)
+        due = formats.named(expected_outputs(self.reference.spec)[name][1]).dtype
+        if observed is None or (observed.shape, observed.dtype) != (self.reference.outputs[name].bound.shape, due):
+            return None
+        return observed
 
     @cached_property
     def _one_pass_outputs(self) -> dict[str, tuple[Float, ...]]:
@@ -112,8 +121,8 @@ class Explanations:
         `growth of …`: how much the other roundings of that output grow with the root in place of the exact one.
         """
         reference, problem, rules = self.reference, self.reference.problem, self.reference.rules
-        y = self.observed.y
-        if y is None or y.shape != reference.outputs["y"].bound.shape or reference.spec.operation != "batch_norm":
+        y = self._comparable("y")
+        if y is None or reference.spec.operation != "batch_norm":
             return {}
         with np.errstate(all="ignore"):
             gamma = np.ones(()) if problem.gamma is None else problem.gamma
