@@ -39,9 +39,9 @@ class Execution:
 
 
 class Programs:
-    """The programs of one process, the least recently used dropped beyond `capacity`."""
+    """The programs of one process, the least recently used dropped beyond `capacity` (a jitted one holds 4 MB)."""
 
-    def __init__(self, capacity: int = 64) -> None:
+    def __init__(self, capacity: int = 256) -> None:
         self.built = 0
         self._capacity = capacity
         self._programs: OrderedDict[tuple[str, Spec], Program] = OrderedDict()

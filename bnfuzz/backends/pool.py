@@ -58,7 +58,7 @@ class Limits:
 
     call_seconds: float = 30.0
     compile_seconds: float = 180.0
-    programs: int = 200
+    programs: int = 1200
     resident_bytes: int = 3 << 30
 
 
@@ -66,7 +66,7 @@ class Pool:
     """The workers of this process, one per (environment, 64-bit mode), made on demand.
 
     Not for several threads at once; it lives in the thread that made it. One submission at a time: collect
-    it before the next.
+    it before the next (the workers of one that was never collected are replaced).
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
@@ -142,7 +142,7 @@ class Pool:
                 groups.setdefault(key, []).append(name)
             else:
                 refused[name] = Reply(backend=name, status="unsupported", message=reason)
-        turns = [_Turn(self._slot(key), group, spec, inputs) for key, group in groups.items()]
+        turns = [_Turn(self._slot(key).free(), group, spec, inputs) for key, group in groups.items()]
         for turn in turns:
             turn.send()
         return Pending(names, refused, turns)
@@ -175,6 +175,7 @@ class _Slot:
         self.x64 = key[1]
         self.limits = limits
         self.seen: set[tuple[str, Spec]] = set()
+        self.answers_due = False
         self._worker: Worker | None = None
 
     @property
@@ -188,6 +189,13 @@ class _Slot:
         if self._worker is not None:
             self._worker.close()
         self._worker = None
+        self.answers_due = False
+
+    def free(self) -> Self:
+        """Itself, owing no answers: a worker whose last answers nobody fetched is ended."""
+        if self.answers_due:
+            self.discard()
+        return self
 
     def recycle(self, header: wire.Header) -> None:
         """Ends a worker that has built too much; the next request gets a fresh one."""
@@ -196,6 +204,7 @@ class _Slot:
 
     def ask(self, header: wire.Header) -> tuple[wire.Header, dict[str, Array]]:
         """One question, one answer, no arrays; what goes wrong is misuse or infrastructure."""
+        self.free()
         try:
             self.worker.send(header, {}, self.limits.compile_seconds)
             answer = self.worker.receive(self.limits.compile_seconds)
@@ -221,6 +230,7 @@ class _Turn:
     def send(self) -> None:
         header = {"do": "run", "backends": self.waiting, "spec": wire.to_json(self.spec)}
         self.trouble = None
+        self.slot.answers_due = True
         try:
             self.slot.worker.send(header, self.arrays, self.slot.limits.compile_seconds)
         except (WorkerDied, WorkerHung) as error:
@@ -245,6 +255,7 @@ class _Turn:
                 self.waiting = self.waiting[1:]
                 if self.waiting:
                     self.send()
+        self.slot.answers_due = False
         if header:
             self.slot.recycle(header)
         return replies

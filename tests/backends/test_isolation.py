@@ -163,6 +163,14 @@ def test_the_parent_may_compute_in_the_meantime(pool, inputs_for):
     assert pending.collect()["numpy"].status == "ok"
 
 
+def test_answers_that_nobody_fetched_are_not_taken_for_others(pool, target, inputs_for):
+    name = target(FILE, "good")
+    pool.submit([name], SPEC, inputs_for(SPEC, seed=1))
+    given = inputs_for(SPEC, seed=2)
+    outputs = pool.run([name], SPEC, given)[name].outputs
+    assert outputs.y.tobytes() == (given.x * given.gamma[:, None] + given.beta[:, None]).tobytes()
+
+
 def test_unsupported_is_not_sent(pool, inputs_for):
     spec = batch_norm_spec((4, 3), 1, operation="rms_norm")
     reply = pool.run(["numpy"], spec, inputs_for(spec))["numpy"]

@@ -7,7 +7,7 @@ from typing import get_args
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -18,6 +18,7 @@ from bnfuzz.case import Layout
 DTYPES = [np.dtype("f2"), np.dtype("f4"), np.dtype("f8"), np.dtype(ml_dtypes.bfloat16), BFLOAT16_BITS]
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(get_args(Layout)),
     npst.array_shapes(min_dims=1, max_dims=5, min_side=0, max_side=4),

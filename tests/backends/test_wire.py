@@ -8,7 +8,7 @@ import struct
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -42,6 +42,7 @@ def array_of(format_name: str, shape: tuple[int, ...], random: np.random.Generat
     return np.frombuffer(raw.tobytes(), dtype=dtype).reshape(shape)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(TRAVELLING), SHAPES), max_size=4), st.integers(0, 2**32))
 def test_arrays_come_back_bit_for_bit(kinds, seed):
     random = np.random.default_rng(seed)
