@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bnfuzz.backends import layouts
-from bnfuzz.case import Array, Case, Inputs, Spec
+from bnfuzz.case import Case, Inputs, Spec
 from bnfuzz.shrink.geometry import lead
 
 MOST = 48
@@ -51,14 +51,11 @@ def can_be_laid_out(case: Case) -> bool:
     spec = case.spec
     pairs = ((case.inputs.x, spec.layout_x), (case.inputs.cotangent, spec.layout_cotangent))
     return all(
-        array is None or layouts.inexpressible(one, layout) is None
+        layouts.inexpressible(one, layout) is None
         for array, layout in pairs
-        for one in _each_step(array, spec)
+        if array is not None
+        for one in (array if lead(spec) == 1 else array[0])
     )
-
-
-def _each_step(array: Array | None, spec: Spec) -> tuple[Array, ...]:
-    return () if array is None else tuple(array.reshape((-1, *array.shape[lead(spec) :])))
 
 
 def fingerprint(case: Case) -> tuple[Spec, bytes]:

@@ -20,6 +20,9 @@ PLAIN_VALUE = {"x": 0.0, "gamma": 1.0, "beta": 0.0, "running_mean": 0.0, "runnin
 """The value of each array that a reader need not think about."""
 
 _DIGIT = 8
+_ZERO = {"cotangent": 1, "gamma": 12, "running_var": 12}
+"""Cost of 0 where it is not the plain value: a single 1 among zeros is good, a scale of 0 a case of its own."""
+
 _SHORTENED = 3
 _DIGITS = 25
 
@@ -54,34 +57,40 @@ def array_cost(name: str, array: Array) -> int:
     format_name = formats.of(array).name
     # NaNs count once each: np.unique of a format without an ordering of NaN keeps them apart.
     distinct = np.unique(np.asarray(array, dtype=np.float64))
-    return sum(value_cost(float(value), format_name, PLAIN_VALUE[name]) for value in distinct)
+    return sum(value_cost(name, float(value), format_name) for value in distinct)
 
 
-def value_cost(value: float, format_name: str, plain: float = 0.0) -> int:
-    """0 for the plain value; else by digits first, then the distance of the exponent from 0, then the sign."""
-    if value == plain:
+def value_cost(name: str, value: float, format_name: str) -> int:
+    """0 for the array's plain value; else by digits first, then the distance of the exponent from 0, then the sign."""
+    if value == PLAIN_VALUE[name]:
         return 0
+    if value == 0:
+        return _ZERO[name]
     if not math.isfinite(value):
         return 400 if math.isnan(value) else 350
     return _finite_cost(abs(value), format_name) + (value < 0)
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 16)
 def _finite_cost(value: float, format_name: str) -> int:
-    if value == 0:
-        return _DIGIT
     exact = Decimal(value)
-    digits = len(exact.as_tuple().digits) - _trailing_zeros(exact)
+    digits = _significant(str(exact.as_tuple().digits))
     # The shortest decimal that reads back to the same bits serves too, but is not quite what it seems.
-    short = next((d for d in range(1, 18) if rounded(value, d, format_name) == value), 18) + _SHORTENED
+    short = _significant(shortest(value, format_name)) + _SHORTENED
     return _DIGIT * min(digits, short, _DIGITS) + abs(exact.adjusted())
 
 
-def _trailing_zeros(value: Decimal) -> int:
-    text = "".join(map(str, value.as_tuple().digits))
-    return len(text) - len(text.rstrip("0"))
+def _significant(text: str) -> int:
+    """Number of significant digits of a number written out, trailing zeros left out."""
+    digits = "".join(filter(str.isdigit, text.partition("e")[0]))
+    return len(digits.strip("0"))
 
 
-def rounded(value: float, digits: int, format_name: str) -> float:
-    """The value to so many significant decimal digits, then to the format."""
-    return formats.round_to(float(f"{value:.{digits - 1}e}"), format_name)
+def shortest(value: float, format_name: str) -> str:
+    """The shortest decimal, in scientific notation, that the format rounds to the same bits."""
+    if format_name == "bfloat16":
+        # At most 4 digits tell all its numbers apart.
+        return next(
+            text for d in range(1, 5) if formats.round_to(float(text := f"{value:.{d - 1}e}"), "bfloat16") == value
+        )
+    return np.format_float_scientific(formats.named(format_name).dtype.type(value), unique=True, trim="-")

@@ -29,7 +29,7 @@ def _with(case: Case, name: str, values: Wide) -> Case:
     """The case with one array replaced, rounded to that array's format."""
     arrays = dict(case.inputs.items())
     with np.errstate(over="ignore"):
-        arrays[name] = values.astype(arrays[name].dtype)
+        arrays[name] = (values + 0.0).astype(arrays[name].dtype)  # no -0.0
     return Case(spec=case.spec, inputs=Inputs(**arrays))
 
 
@@ -39,8 +39,10 @@ def whole_arrays(case: Case, verdict: Verdict) -> Iterator[Block]:
     for name, array in case.inputs.items():
         wide = np.asarray(array, dtype=np.float64)
         if np.isfinite(wide).all() and wide.size:
-            patterns = [np.abs(wide), -wide, *_offsets(wide), *_levels(wide), *_digits(wide), *_others(name, wide)]
-            yield Block(f"rounder {name}", tuple(_with(case, name, values) for values in patterns))
+            with np.errstate(all="ignore"):
+                patterns = [np.abs(wide), -wide, *_offsets(wide), *_levels(wide), *_digits(wide), *_others(name, wide)]
+            sound = [values for values in patterns if np.isfinite(values).all()]
+            yield Block(f"rounder {name}", tuple(_with(case, name, values) for values in sound))
 
 
 def _digits(wide: Wide) -> Iterator[Wide]:
@@ -107,12 +109,12 @@ def single_values(case: Case, verdict: Verdict) -> Iterator[Block]:
         format_name = formats.of(array).name
         plain = PLAIN_VALUE[name]
         distinct = [float(value) for value in np.unique(wide)]
-        distinct.sort(key=lambda value: value_cost(value, format_name, plain), reverse=True)
+        distinct.sort(key=lambda value: value_cost(name, value, format_name), reverse=True)
         cases = []
         for value in distinct[:MOST_VALUES]:
-            cost = value_cost(value, format_name, plain)
+            cost = value_cost(name, value, format_name)
             for simpler in _simpler(value, format_name, plain):
-                if value_cost(simpler, format_name, plain) < cost:
+                if value_cost(name, simpler, format_name) < cost:
                     cases.append(_with(case, name, _replaced(wide, value, simpler)))
             cases += [_with(case, name, _replaced(wide, value, other)) for other in distinct if other != value][:4]
         if cases:
