@@ -73,7 +73,7 @@ SEEDS = (
         link="https://github.com/keras-team/keras-core/pull/339",
         spec=batch_norm_spec((4, 3), momentum=0.01, eps=1e-3),
         x=rounded(normal(55, (4, 3), 2.0, 3.0), 2.0**-10),
-        note="The moving variance was never written.",
+        note="The moving variance was never written, while the moving mean was: both learn in every step of training.",
     ),
     Seed(
         name="singa-554-update-lost",

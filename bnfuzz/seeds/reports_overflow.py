@@ -5,6 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from bnfuzz.case import batch_norm_spec
+from bnfuzz.seeds.causes import (
+    CUBES,
+    NO_EPS,
+    SQUARES,
+    TORCH_CHANNELS_LAST_PARTS,
+    TORCH_NARROW_STATISTICS,
+    flax_parts_of_dx,
+    jax_narrow,
+    mxnet_operator,
+    mxnet_scratch,
+    torch,
+)
 from bnfuzz.seeds.numbers import normal, rounded, uniform
 from bnfuzz.seeds.seed import Seed
 from bnfuzz.seeds.shorthand import HALF, PURE_HALF, column, columns
@@ -16,6 +28,7 @@ SEEDS = (
         link="https://github.com/facebookresearch/ConvNeXt/issues/80",
         spec=batch_norm_spec((4, 2), eps=1e-6, **HALF),
         x=columns([300.0, -300.0, 320.0, -320.0], [1.0, 2.0, 3.0, 5.0]),
+        known=mxnet_operator(SQUARES, y="range", dgamma="range", dx="range", new_running_var="range"),
         note="""A channels-first layer norm written by hand squared its deviations in float16: above 256 they are
         infinite and the output is 0. A row there is a channel here. Computed in float32 the output is near 1 and
         -1.""",
@@ -26,6 +39,7 @@ SEEDS = (
         link="https://github.com/neuroneural/brainchop-cli/pull/56",
         spec=batch_norm_spec((4, 1), **HALF),
         x=column([370.0, 940.0, -650.0, 512.0]),
+        known=mxnet_operator(SQUARES, y="range", dgamma="range", dx="range", new_running_var="range"),
         note="""Group norm reduced in float32, but squared each element in float16 before that. A group is a channel
         here. The output must be finite and have deviation 1.""",
     ),
@@ -35,6 +49,11 @@ SEEDS = (
         link="https://github.com/chaiNNer-org/spandrel/pull/332",
         spec=batch_norm_spec((4, 1), eps=1e-6, **PURE_HALF),
         x=column([400.0, -400.0, 410.0, -410.0]),
+        known=(
+            *jax_narrow(SQUARES, y="range", dgamma="range", new_running_var="range"),
+            mxnet_scratch(SQUARES, y="range", dgamma="range", dx="range", new_running_var="range"),
+            torch(TORCH_NARROW_STATISTICS, y="unstable", dgamma="unstable"),
+        ),
         note="""An image network's hand-written layer norm lost its picture in float16: the squares overflow and eps
         is below the smallest normal number. A kernel that computes in float32 gives 1 and -1; one in float16
         throughout has no room for the squares.""",
@@ -46,6 +65,7 @@ SEEDS = (
         spec=batch_norm_spec((4, 3, 5, 5), layout_x="permuted", **HALF),
         x=uniform(21, (4, 3, 5, 5)),
         cotangent=normal(22, (4, 3, 5, 5)),
+        known=(torch(TORCH_CHANNELS_LAST_PARTS, dx="unstable"),),
         note="""dx was NaN everywhere for channels-last memory and right for contiguous memory. The values decide,
         not the layout. The report had (16, 3, 224, 224).""",
     ),
@@ -64,6 +84,7 @@ SEEDS = (
         link="https://github.com/pytorch/pytorch/issues/41527",
         spec=batch_norm_spec((10, 1), eps=1e-12, **HALF),
         x=0.0,
+        known=mxnet_operator(NO_EPS, y="range", dgamma="range", dx="range"),
         note="""Layer norm of a row of zeros gave NaN: eps had become 0 in float16. Computed in float32, as these
         formats ask, eps is there and the output is 0.""",
     ),
@@ -73,6 +94,10 @@ SEEDS = (
         link="https://github.com/deepspeedai/DeepSpeed/issues/581",
         spec=batch_norm_spec((8, 2), eps=1e-12, **HALF),
         x=columns([3.5] * 8, [0.25, -0.5, 1.0, 2.0, -1.5, 0.0, 0.75, -0.25]),
+        known=(
+            *flax_parts_of_dx("flax", "flax-slow-variance", dx="range"),
+            *mxnet_operator(NO_EPS, y="range", dgamma="range", dx="range"),
+        ),
         note="""A padded row's variance plus eps was stored in float16, became 0 and gave NaN. A row is a channel
         here; the constant one gives 0 and the other does not notice.""",
     ),
@@ -82,6 +107,11 @@ SEEDS = (
         link="https://github.com/tensorflow/tensorflow/pull/24979",
         spec=batch_norm_spec((4, 1), eps=1e-12, **PURE_HALF),
         x=column([1.0, 1.0009765625, 1.0, 1.0009765625]),
+        known=(
+            *jax_narrow(CUBES, dx="range"),
+            mxnet_scratch(CUBES, dx="range"),
+            torch(TORCH_NARROW_STATISTICS, "offset", y="wrong", dgamma="wrong", dx="wrong"),
+        ),
         note="""A layer norm had eps 1e-12 built in, which float16 does not have; nor has it the variance, 2.4e-7,
         with any accuracy. Exact is -1, 1, -1, 1; a float16 kernel cannot do better than its range lets it.""",
     ),

@@ -25,11 +25,6 @@ PLAIN = Conventions(source="the formula itself: momentum weighs the new statisti
 LARGEST_REFERENCE = 1024
 """Elements of x up to which exact outputs are written into the file, for human readers."""
 
-JAX = ">=0.10,<0.11"
-FLAX = ">=0.12,<0.13"
-MXNET = ">=1.9,<1.10"
-TORCH = ">=2.13,<2.14"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
