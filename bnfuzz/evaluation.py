@@ -125,10 +125,10 @@ def _result(
         return Result(name, reply)
     if len(spec.steps) == 1:
         return Result(name, reply, (judge(references.of(spec, conventions), reply.outputs),))
-    return Result(name, reply, tuple(_judged_steps(reply.outputs, spec, inputs, conventions, references.rung)))
+    return Result(name, reply, tuple(judged_steps(reply.outputs, spec, inputs, conventions, references.rung)))
 
 
-def _judged_steps(
+def judged_steps(
     outputs: Outputs, spec: Spec, inputs: Inputs, conventions: Conventions, rung: Rung | None
 ) -> Iterable[Judgement]:
     """Each step of a sequence, judged from the state that the backend itself left after the one before."""

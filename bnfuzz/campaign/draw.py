@@ -21,7 +21,7 @@ from bnfuzz.case import Spec
 from bnfuzz.conventions import FormatTriple
 from bnfuzz.strategies import plans, specs
 from bnfuzz.strategies.formats import TRIPLE_WEIGHTS
-from bnfuzz.strategies.plans import Plan
+from bnfuzz.strategies.plan import Plan
 
 FIRST_VOCABULARY = 8
 LARGEST_VOCABULARY = 48
@@ -48,7 +48,7 @@ def vocabulary(asked: Settings, triples: Collection[FormatTriple], round_number:
     size = vocabulary_size(round_number)
     found: dict[Spec, None] = {}
     strategy = specs(modes=asked.modes or None, formats=wanted)
-    _draw(strategy, _seed(asked.seed, round_number, "specs"), SPARE_DRAWS * size, found.setdefault)
+    each_example(strategy, seed_of(asked.seed, round_number, "specs"), SPARE_DRAWS * size, found.setdefault)
     kept = tuple(found)[-size:]
     return tuple(sorted(kept, key=lambda spec: spec.size))
 
@@ -58,7 +58,7 @@ def each_plan(asked: Settings, vocabulary: tuple[Spec, ...], round_number: int, 
 
     def drawn(choice: tuple[Spec, ...], purpose: str, count: int) -> None:
         strategy = plans(choice, values=asked.families or None, allow_nonfinite=asked.nonfinite)
-        _draw(strategy, _seed(asked.seed, round_number, purpose), count, body)
+        each_example(strategy, seed_of(asked.seed, round_number, purpose), count, body)
 
     if round_number % AIMED_EVERY == AIMED_EVERY - 1:
         drawn(vocabulary, "aimed", AIMED_PLANS)
@@ -67,12 +67,12 @@ def each_plan(asked: Settings, vocabulary: tuple[Spec, ...], round_number: int, 
         drawn((spec,), f"plans of {position}", PLANS_PER_SPEC)
 
 
-def _seed(seed: int, round_number: int, purpose: str) -> int:
+def seed_of(seed: int, round_number: int, purpose: str) -> int:
     digest = hashlib.sha256(f"{seed}/{round_number}/{purpose}".encode()).digest()
     return int.from_bytes(digest[:8], "little")
 
 
-def _draw(strategy: st.SearchStrategy[Any], seed: int, count: int, body: Callable[[Any], Any]) -> None:
+def each_example(strategy: st.SearchStrategy[Any], seed: int, count: int, body: Callable[[Any], Any]) -> None:
     """Hypothesis as a source of examples: no shrinking, no database, no deadline, one seed."""
 
     @seeded(seed)

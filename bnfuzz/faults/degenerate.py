@@ -8,7 +8,7 @@ from bnfuzz.case import Array
 from bnfuzz.faults import textbook
 from bnfuzz.faults.example import Example
 from bnfuzz.faults.fault import fault
-from bnfuzz.faults.kernel import Pass
+from bnfuzz.faults.kernel import Pass, Update
 
 
 def unguarded_bessel(p: Pass, old: Array) -> Array:
@@ -19,9 +19,14 @@ def unguarded_bessel(p: Pass, old: Array) -> Array:
     return textbook.blend(p, old, p.variance * p.scalar(float(factor)))
 
 
-def learns_nothing(p: Pass, old: Array) -> Array:
-    weight_old, weight_new = p.weights
-    return weight_old * old + weight_new * p.mean
+def learning_nothing(update: Update) -> Update:
+    """`update` without the guard for n = 0: the new statistic is then 0/0."""
+
+    def learned(p: Pass, old: Array) -> Array:
+        weight_old, weight_new = p.weights
+        return update(p, old) if p.geometry.n else weight_old * old + weight_new * p.mean
+
+    return learned
 
 
 def divided_by_count(p: Pass) -> Array:
@@ -50,8 +55,8 @@ FAULTS = (
         admitted="empty_statistics='nan' or 'unspecified'",
         needs={"empty": "value", "empty_statistics": "keep"},
         shows=EMPTY,
-        running_mean=learns_nothing,
-        running_var=learns_nothing,
+        running_mean=learning_nothing(textbook.running_mean),
+        running_var=learning_nothing(textbook.running_var),
     ),
     fault(
         "empty_crash",

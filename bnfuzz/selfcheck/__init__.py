@@ -1,0 +1,1 @@
+"""The self-check: planted faults must be found, sound kernels must not be accused."""

@@ -1,0 +1,128 @@
+"""Fault hunting: every planted fault on the same stream of plans until it is found or the budget is over.
+
+The plans know nothing of the faults. One drawing of plans and one evaluation of the reference per set of rules
+serves all faults that are still at large; a found one leaves the hunt.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from bnfuzz.case import Spec
+from bnfuzz.conventions import Conventions
+from bnfuzz.evaluation import CALL, References
+from bnfuzz.faults.backend import CONVENTIONS
+from bnfuzz.faults.fault import Fault
+from bnfuzz.faults.textbook import CLEAN
+from bnfuzz.judge.verdict import Verdict
+from bnfuzz.selfcheck.attempt import Attempt, attempt
+from bnfuzz.selfcheck.vocabulary import each_plan_of_round, every_plan
+from bnfuzz.signature import first_failing, signature
+from bnfuzz.strategies.plan import Plan
+
+TRIALS = 4
+"""Trials per plan: few, since nothing is compiled here and another plan tells more than another trial of the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A fault as it was found.
+
+    trials, seconds   how many trials had been run on it, and the time since the hunt began
+    families          of the values: of the failing channel, where one can be named, else of all
+    """
+
+    verdict: Verdict
+    spec: Spec
+    trials: int
+    seconds: float
+    families: tuple[str, ...]
+    signature: str
+
+
+class Hunt:
+    """A hunt for `faults`; `found` and `trials` (tried so far) are by name."""
+
+    def __init__(self, faults: Iterable[Fault], *, seed: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.faults = {fault.name: fault for fault in faults}
+        self.found: dict[str, Found] = {}
+        self.trials = dict.fromkeys(self.faults, 0)
+        self.plans = 0
+        self.seed = seed
+        self._clock = clock
+        self._started = clock()
+
+    @property
+    def elapsed(self) -> float:
+        return self._clock() - self._started
+
+    @property
+    def at_large(self) -> list[Fault]:
+        return [fault for name, fault in self.faults.items() if name not in self.found]
+
+    def run(self, *, seconds: float, plans: int | None = None) -> None:
+        """Until all are found, the seconds are over, or so many plans were tried."""
+
+        def over() -> bool:
+            return not self.at_large or self.elapsed >= seconds or (plans is not None and self.plans >= plans)
+
+        def body(plan: Plan) -> None:
+            # Hypothesis wants its examples used up; after the end they cost nothing.
+            if not over():
+                self._try(plan)
+
+        strategy = every_plan()
+        round_number = 0
+        while not over():
+            each_plan_of_round(strategy, self.seed, round_number, body)
+            round_number += 1
+
+    def _try(self, plan: Plan) -> None:
+        self.plans += 1
+        references = References(plan.expand(TRIALS))
+        clean: dict[Conventions, Attempt] = {}
+        for fault in self.at_large:
+            if fault.example.operation != plan.spec.operation:
+                continue
+            conventions = fault.conventions(CONVENTIONS)
+            attempted = attempt(fault.kernel, plan.spec, references, conventions)
+            for trial in attempted.suspected():
+                verdicts = attempted.failing(trial)
+                if not verdicts:
+                    continue
+                if conventions not in clean:
+                    clean[conventions] = attempt(CLEAN, plan.spec, references, conventions)
+                usual = {(verdict.output, verdict.kind) for verdict in clean[conventions].failing(trial)}
+                new = tuple(verdict for verdict in verdicts if (verdict.output, verdict.kind) not in usual)
+                if new:
+                    self._finds(fault, plan, trial, new)
+                    break
+            else:
+                self.trials[fault.name] += TRIALS
+
+    def _finds(self, fault: Fault, plan: Plan, trial: int, verdicts: tuple[Verdict, ...]) -> None:
+        self.trials[fault.name] += trial + 1
+        first = first_failing(verdicts)
+        identity = signature(plan.spec, f"fault:{fault.name}", verdicts)
+        assert first is not None
+        assert identity is not None
+        self.found[fault.name] = Found(
+            verdict=first,
+            spec=plan.spec,
+            trials=self.trials[fault.name],
+            seconds=self.elapsed,
+            families=_families(plan, first),
+            signature=identity,
+        )
+
+
+def _families(plan: Plan, verdict: Verdict) -> tuple[str, ...]:
+    """Names of the families of the failing channel, or of all where the verdict names no channel."""
+    spec = plan.spec
+    channel = None
+    if verdict.output != CALL and verdict.index and spec.operation == "batch_norm":
+        channel = verdict.index[spec.kept_axes[0]] if verdict.output in ("y", "dx") else verdict.index[0]
+    families = plan.families if channel is None else (plan.families[channel % len(plan.families)],)
+    return tuple(sorted({family.name for family in families}))

@@ -1,0 +1,74 @@
+"""What a self-check tries: the plans of campaigns, and what campaigns draw on request only.
+
+Of 12 Specs 9 are those of `bnfuzz fuzz`; the others are a sequence of steps, an input without elements, and a group
+norm. Of 8 plans one may hold NaN and infinities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from bnfuzz.campaign.draw import each_example, seed_of
+from bnfuzz.case import Layout, Spec
+from bnfuzz.conventions import FormatTriple
+from bnfuzz.strategies import plans, specs
+from bnfuzz.strategies.groups import group_norms
+from bnfuzz.strategies.plan import Plan
+from bnfuzz.strategies.sequences import sequences
+from bnfuzz.strategies.value_recipes import ValueName
+
+EXAMPLES_OF_A_ROUND = 200
+"""Examples of one draw; with the next round comes another seed, so that Hypothesis does not settle on a corner."""
+
+BESIDE_NONFINITE: tuple[ValueName, ...] = ("nonfinite", "symmetric", "integers")
+"""Families of the plans that may hold NaN and infinities: few, so that these are not rare among them."""
+
+
+def every_spec() -> st.SearchStrategy[Spec]:
+    """Specs of all kinds that a fault may need."""
+    usual = specs()
+    small = specs(max_size=48, large_size=None)
+    kinds = [usual] * 9 + [sequences(small), _empty_specs(small), group_norms()]
+    return st.sampled_from(kinds).flatmap(lambda chosen: chosen)
+
+
+@st.composite
+def _empty_specs(draw: st.DrawFn, vocabulary: st.SearchStrategy[Spec]) -> Spec:
+    """One axis of length 0: no values, or no channels."""
+    spec = draw(vocabulary)
+    axis = draw(st.integers(0, spec.rank - 1))
+    shape = tuple(0 if place == axis else size for place, size in enumerate(spec.shape))
+    return replace(spec, shape=shape, layout_x="contiguous", layout_cotangent="contiguous")
+
+
+def every_plan() -> st.SearchStrategy[Plan]:
+    """Plans for `every_spec`."""
+    vocabulary = every_spec()
+    nonfinite = plans(vocabulary, values=BESIDE_NONFINITE, allow_nonfinite=True)
+    return st.sampled_from([plans(vocabulary)] * 7 + [nonfinite]).flatmap(lambda chosen: chosen)
+
+
+def small_plans(triples: Collection[FormatTriple], largest: int) -> st.SearchStrategy[Plan]:
+    """Plans of one-step batch norms of these formats with at most `largest` elements in C order: what a soak runs."""
+    in_order: tuple[Layout, ...] = ("contiguous",)
+    return plans(specs(formats=triples, layouts=in_order, max_size=largest, large_size=None))
+
+
+def each_plan_of_round(
+    strategy: st.SearchStrategy[Plan], seed: int, round_number: int, body: Callable[[Plan], None]
+) -> None:
+    """Calls `body` with the round's plans, the same for the same seed; each Spec comes once in a round.
+
+    (Hypothesis returns to its simplest example, and to what it drew before, far more often than tells anything.)
+    """
+    seen: set[Spec] = set()
+
+    def one(plan: Plan) -> None:
+        if plan.spec not in seen:
+            seen.add(plan.spec)
+            body(plan)
+
+    each_example(strategy, seed_of(seed, round_number, "self-check"), EXAMPLES_OF_A_ROUND, one)
