@@ -90,7 +90,6 @@ def shortest(value: float, format_name: str) -> str:
     """The shortest decimal, in scientific notation, that the format rounds to the same bits."""
     if format_name == "bfloat16":
         # At most 4 digits tell all its numbers apart.
-        return next(
-            text for d in range(1, 5) if formats.round_to(float(text := f"{value:.{d - 1}e}"), "bfloat16") == value
-        )
+        texts = [f"{value:.{digits - 1}e}" for digits in range(1, 5)]
+        return next(text for text in texts if formats.round_to(float(text), "bfloat16") == value)
     return np.format_float_scientific(formats.named(format_name).dtype.type(value), unique=True, trim="-")

@@ -21,6 +21,7 @@ MOST_VALUES = 12
 _LEVELS = (1, 2, 3, 4, 6, 8, 12, 16)
 _DIGITS = (1, 2, 3, 4, 5, 6, 8, 10, 13)
 _SPREADS = (1.0, 2.0, 0.5, 4.0, 10.0)
+_SMALL = 64
 
 Wide = NDArray[np.float64]
 
@@ -84,7 +85,7 @@ def _offsets(wide: Wide) -> Iterator[Wide]:
     _, ranks = np.unique(wide, return_inverse=True)
     ranks = ranks.reshape(wide.shape).astype(np.float64)
     halves = (wide > (low + spread / 2)).astype(np.float64)
-    for factor in _SPREADS:
+    for factor in _SPREADS if wide.size <= _SMALL else _SPREADS[:1]:
         for unit in _round_numbers(spread * factor):
             for pattern in (halves, ranks / max(1.0, ranks.max()), np.round((wide - low) / unit)):
                 for base in _round_numbers((low + high) / 2):

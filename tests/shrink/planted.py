@@ -86,17 +86,17 @@ class InProcessPool:
     """What shrinking uses of a Pool, around a kernel; a trial of which `poison` is true kills the whole block."""
 
     def __init__(self, kernel: Kernel = one_pass, poison: Callable[[Inputs], bool] = lambda inputs: False) -> None:
-        self.kernel, self.poison = kernel, poison
+        self.kernel, self.poison, self.documented = kernel, poison, CONVENTIONS
         self.submissions: list[tuple[Spec, int]] = []
 
     def conventions(self, name: str) -> Conventions:
         del name
-        return CONVENTIONS
+        return self.documented
 
     def submit(self, names: Sequence[str], spec: Spec, inputs: Inputs) -> Any:
         self.submissions.append((spec, inputs.trials))
         (name,) = names
-        reason = CONVENTIONS.unsupported(spec)
+        reason = self.documented.unsupported(spec)
         if reason is not None:
             reply = Reply(backend=name, status="unsupported", message=reason)
         elif any(self.poison(inputs.trial(k)) for k in range(inputs.trials)):
