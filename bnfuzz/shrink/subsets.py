@@ -49,7 +49,9 @@ def _proposals(values: Array, size: int, worst: int | None) -> Iterator[tuple[in
         others = [i for i in order if i != worst]
         yield (worst, *others[: size - 1])
         yield (worst, *others[len(others) - (size - 1) :])
-        near = sorted(others, key=lambda i: (abs(values[i] - values[worst]), i))
+        with np.errstate(all="ignore"):
+            distance = np.nan_to_num(np.abs(values - values[worst]), nan=np.inf)
+        near = sorted(others, key=lambda i: (distance[i], i))
         yield (worst, *near[: size - 1])
         yield (worst, *near[len(near) - (size - 1) :])
     yield (*order[:low], *order[n - high :])
