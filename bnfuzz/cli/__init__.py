@@ -81,7 +81,7 @@ class LazyGroup(click.Group):
             ctx.exit(BnfuzzError.exit_code)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="bnfuzz", message="%(prog)s %(version)s")
 @click.option("--details", is_flag=True, help="Show all lines of an error message, not only the first.")
 def bnfuzz(details: bool) -> None:

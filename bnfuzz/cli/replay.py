@@ -33,7 +33,7 @@ MARKS = {"known": "known", "failed": "new"}
 )
 @click.pass_context
 def replay(context: click.Context, cases: tuple[str, ...], names: tuple[str, ...], folder: Path) -> None:
-    """Run saved cases on every installed backend and print their values side by side.
+    """Run saved cases on every backend, their values side by side.
 
     CASE is a case file, a folder of them, a file name or the start of an id in the corpus.
 

@@ -1,0 +1,1 @@
+"""What people read: failures, tables, side-by-side values."""
