@@ -1,93 +1,91 @@
-"""Why released backends fail on seeds: each cause once, in words, with the outputs that it spoils left to the seed.
+"""Why released backends fail on seeds: each cause once, in words; a seed says on which backends and in which outputs.
 
 Every failure recorded with these was reached again with the mpmath reference.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from bnfuzz.backends import registry
 from bnfuzz.judge.verdict import Kind, Regime
 from bnfuzz.seeds.seed import Known
 
-JAX = ">=0.10,<0.11"
-FLAX = ">=0.12,<0.13"
-MXNET = ">=1.9,<1.10"
-TORCH = ">=2.13,<2.14"
+VERSIONS = {
+    "numpy": "",
+    "jax": ">=0.10,<0.11",
+    "flax": ">=0.12,<0.13",
+    "mxnet": ">=1.9,<1.10",
+    "torch": ">=2.13,<2.14",
+}
+"""Framework -> the releases that the failures were seen in; the NumPy kernel is this project's own."""
 
-JAX_BACKENDS = ("jax", "jax-eager", "jax-pmean")
-
-
-def flax_one_pass(regime: Regime = "offset", *, more: str = "", **fails: Kind) -> Known:
-    why = (
-        "The default fast variance is mean(x*x) - mean*mean, clamped at 0: of a variance that is small beside the "
-        "squared mean nothing or only noise is left. use_fast_variance=False is right."
-    )
-    link = "https://github.com/google/flax/issues/1491"
-    return Known(backend="flax", versions=FLAX, fails=fails, regime=regime, why=f"{why} {more}".rstrip(), link=link)
+JAX = ("jax", "jax-eager", "jax-pmean")
+MXNET = ("mxnet", "mxnet-defaults", "mxnet-gluon")
+"""The three ways to call mx.nd.BatchNorm."""
 
 
-def flax_parts_of_dx(*backends: str, **fails: Kind) -> tuple[Known, ...]:
-    why = (
-        "The gradient is beyond float16 here. Its two parts are rounded to float16 before they are added, so that "
-        "it becomes infinity less infinity, NaN, where infinity or a large number would be right."
-    )
-    return tuple(Known(backend=name, versions=FLAX, fails=fails, regime="range", why=why) for name in backends)
+@dataclass(frozen=True)
+class Cause:
+    """`why` in words; `on` makes the known failures of it."""
+
+    why: str
+    link: str = ""
+
+    def on(self, *backends: str, regime: Regime = "plain", **fails: Kind) -> tuple[Known, ...]:
+        """These outputs fail with these kinds on each of the backends; `regime` matters where the first is no `range`.
+
+        dgamma is left out where the backend takes gamma for 1: it is 0 there, and right.
+        """
+        return tuple(self._on(name, regime, fails) for name in backends)
+
+    def _on(self, name: str, regime: Regime, fails: dict[str, Kind]) -> Known:
+        backend = registry.get(name)
+        if backend.conventions.fix_gamma:
+            fails = {output: kind for output, kind in fails.items() if output != "dgamma"}
+        versions = VERSIONS[backend.framework]
+        return Known(backend=name, versions=versions, fails=fails, regime=regime, why=self.why, link=self.link)
 
 
-def jax_narrow(why: str, *backends: str, **fails: Kind) -> tuple[Known, ...]:
-    """Kernels of JAX written in the data's format throughout."""
-    return tuple(
-        Known(backend=name, versions=JAX, fails=fails, regime="range", why=why) for name in backends or JAX_BACKENDS
-    )
-
-
-def mxnet_operator(why: str, regime: Regime = "range", **fails: Kind) -> tuple[Known, ...]:
-    """The three ways to call mx.nd.BatchNorm; the one without flags fixes gamma, so its dgamma is 0 and right."""
-    fixed = {output: kind for output, kind in fails.items() if output != "dgamma"}
-    return tuple(
-        Known(
-            backend=name,
-            versions=MXNET,
-            fails=fixed if name == "mxnet-defaults" else fails,
-            regime=regime,
-            why=why,
-        )
-        for name in ("mxnet", "mxnet-defaults", "mxnet-gluon")
-    )
-
-
-def mxnet_scratch(why: str, **fails: Kind) -> Known:
-    return Known(backend="mxnet-scratch", versions=MXNET, fails=fails, regime="range", why=why)
-
-
-def torch(why: str, regime: Regime = "plain", **fails: Kind) -> Known:
-    return Known(backend="torch", versions=TORCH, fails=fails, regime=regime, why=why)
-
-
-SQUARES = (
-    "The squared deviations are formed in float16, where anything above 65504 is infinite: the variance becomes "
-    "infinite, and y and the gradients 0."
+ONE_PASS = Cause(
+    """The default fast variance is mean(x*x) - mean*mean, clamped at 0: of a variance that is small beside the
+    squared mean nothing or only noise is left. use_fast_variance=False is right.""",
+    link="https://github.com/google/flax/issues/1491",
 )
-SQUARES_SINGLE = (
-    "The squared deviations, 1e60 and more, are beyond float32: the variance becomes infinite, and y 0 or NaN. "
-    "Only scaling the data first would avoid it."
+ONE_PASS_TIE = Cause(
+    ONE_PASS.why
+    + " Here the difference is exactly 0, where the derivative of max(0, v) counts half: dx has half its term.",
+    link=ONE_PASS.link,
 )
-NO_EPS = "An eps of 1e-12 is 0 in float16, in which everything is computed: a constant channel becomes 0/0."
-CUBES = (
+SQUARES = Cause(
+    """The squared deviations are formed in float16, where anything above 65504 is infinite: the variance becomes
+    infinite, and y and the gradients 0."""
+)
+SQUARES_SINGLE = Cause(
+    """The squared deviations, 1e60 and more, are beyond float32: the variance becomes infinite, and y 0, or NaN
+    where two infinite numbers are subtracted. Only scaling the data first would avoid it."""
+)
+NO_EPS = Cause("An eps of 1e-12 is 0 in float16, in which everything is computed: a constant channel becomes 0/0.")
+CUBES = Cause(
     "Differentiating 1/sqrt(var + eps) forms its third power, which float16 cannot hold: infinity times 0 is NaN in dx."
 )
-MXNET_VARIANCE_BACK = (
-    "The operator keeps only 1/sqrt(var + eps) and computes the variance back from it for the running one, as "
-    "1/r**2 - eps: beside eps a small variance is lost, and one of 0 comes out as a rounding of eps."
+PARTS_OF_DX = Cause(
+    """The gradient is beyond float16 here. Its two parts are rounded to float16 before they are added, so that it
+    becomes infinity less infinity, NaN, where infinity or a large number would be right."""
 )
-TORCH_NARROW_STATISTICS = (
-    "With float16 parameters the kernel keeps the batch's mean and 1/sqrt(var + eps) in float16 between its "
-    "passes, though it computes in float32: a rounded mean near large data moves every output."
+VARIANCE_BACK = Cause(
+    """The operator keeps only r = 1/sqrt(var + eps) and computes the variance back from it for the running one,
+    as 1/r**2 - eps: beside eps a small variance is lost, and one of 0 comes out as a rounding of eps."""
 )
-TORCH_CHANNELS_LAST_PARTS = (
-    "In channels-last memory the backward kernel stores each intermediate of dx in float16; rounding them one by "
-    "one reproduces its output. In contiguous memory it rounds once."
+NARROW_STATISTICS = Cause(
+    """With float16 parameters the kernel keeps the batch's mean and 1/sqrt(var + eps) in float16 between its
+    passes, though it computes in float32: a rounded mean near large data moves every output."""
 )
-TORCH_FOLDED = (
-    "The contiguous kernel computes x*a + (beta - mean*a) with a = gamma/sqrt(var + eps): two large products that "
-    "ought to cancel and do not."
+NARROW_PARTS = Cause(
+    """In channels-last memory the backward kernel stores each intermediate of dx in float16; rounding them one by
+    one reproduces its output. In contiguous memory it rounds once."""
+)
+FOLDED = Cause(
+    """The contiguous kernel computes x*a + (beta - mean*a) with a = gamma/sqrt(var + eps): two large products
+    that ought to cancel and do not."""
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnfuzz.case import batch_norm_spec
-from bnfuzz.seeds.causes import MXNET_VARIANCE_BACK, flax_one_pass, mxnet_operator
+from bnfuzz.seeds.causes import MXNET, ONE_PASS, VARIANCE_BACK
 from bnfuzz.seeds.numbers import normal, rounded
 from bnfuzz.seeds.seed import Seed
 from bnfuzz.seeds.shorthand import column, columns
@@ -50,7 +50,7 @@ SEEDS = (
         spec=batch_norm_spec((4, 1), eps=1e-3, momentum=0.01),
         x=column([2.0, 2.0, 2.0, 2.0]),
         running_var=0.0,
-        known=mxnet_operator(MXNET_VARIANCE_BACK, "constant", new_running_var="wrong"),
+        known=VARIANCE_BACK.on(*MXNET, regime="constant", new_running_var="wrong"),
         note="""The square of a deviation that holds eps already was averaged, so that the running variance went to
         eps. It stays 0.""",
     ),
@@ -121,7 +121,7 @@ SEEDS = (
         link="https://github.com/pytorch/pytorch/pull/1742",
         spec=batch_norm_spec((2, 2, 2, 2), eps=5e-6),
         x=rounded(normal(32, (2, 2, 2, 2), 0.5, 2e-3), 2.0**-20),
-        known=(flax_one_pass(y="unstable", dgamma="unstable", dx="unstable"),),
+        known=ONE_PASS.on("flax", regime="offset", y="unstable", dgamma="unstable", dx="unstable"),
         note="The same minimum, met by an error at first; another kernel takes over now, with the eps that was given.",
     ),
     Seed(

@@ -5,18 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnfuzz.case import batch_norm_spec
-from bnfuzz.seeds.causes import (
-    CUBES,
-    NO_EPS,
-    SQUARES,
-    TORCH_CHANNELS_LAST_PARTS,
-    TORCH_NARROW_STATISTICS,
-    flax_parts_of_dx,
-    jax_narrow,
-    mxnet_operator,
-    mxnet_scratch,
-    torch,
-)
+from bnfuzz.seeds.causes import CUBES, JAX, MXNET, NARROW_PARTS, NARROW_STATISTICS, NO_EPS, PARTS_OF_DX, SQUARES
 from bnfuzz.seeds.numbers import normal, rounded, uniform
 from bnfuzz.seeds.seed import Seed
 from bnfuzz.seeds.shorthand import HALF, PURE_HALF, column, columns
@@ -28,7 +17,7 @@ SEEDS = (
         link="https://github.com/facebookresearch/ConvNeXt/issues/80",
         spec=batch_norm_spec((4, 2), eps=1e-6, **HALF),
         x=columns([300.0, -300.0, 320.0, -320.0], [1.0, 2.0, 3.0, 5.0]),
-        known=mxnet_operator(SQUARES, y="range", dgamma="range", dx="range", new_running_var="range"),
+        known=SQUARES.on(*MXNET, y="range", dgamma="range", dx="range", new_running_var="range"),
         note="""A channels-first layer norm written by hand squared its deviations in float16: above 256 they are
         infinite and the output is 0. A row there is a channel here. Computed in float32 the output is near 1 and
         -1.""",
@@ -39,7 +28,7 @@ SEEDS = (
         link="https://github.com/neuroneural/brainchop-cli/pull/56",
         spec=batch_norm_spec((4, 1), **HALF),
         x=column([370.0, 940.0, -650.0, 512.0]),
-        known=mxnet_operator(SQUARES, y="range", dgamma="range", dx="range", new_running_var="range"),
+        known=SQUARES.on(*MXNET, y="range", dgamma="range", dx="range", new_running_var="range"),
         note="""Group norm reduced in float32, but squared each element in float16 before that. A group is a channel
         here. The output must be finite and have deviation 1.""",
     ),
@@ -50,9 +39,9 @@ SEEDS = (
         spec=batch_norm_spec((4, 1), eps=1e-6, **PURE_HALF),
         x=column([400.0, -400.0, 410.0, -410.0]),
         known=(
-            *jax_narrow(SQUARES, y="range", dgamma="range", new_running_var="range"),
-            mxnet_scratch(SQUARES, y="range", dgamma="range", dx="range", new_running_var="range"),
-            torch(TORCH_NARROW_STATISTICS, y="unstable", dgamma="unstable"),
+            *SQUARES.on(*JAX, y="range", dgamma="range", new_running_var="range"),
+            *SQUARES.on("mxnet-scratch", y="range", dgamma="range", dx="range", new_running_var="range"),
+            *NARROW_STATISTICS.on("torch", y="unstable", dgamma="unstable"),
         ),
         note="""An image network's hand-written layer norm lost its picture in float16: the squares overflow and eps
         is below the smallest normal number. A kernel that computes in float32 gives 1 and -1; one in float16
@@ -65,7 +54,7 @@ SEEDS = (
         spec=batch_norm_spec((4, 3, 5, 5), layout_x="permuted", **HALF),
         x=uniform(21, (4, 3, 5, 5)),
         cotangent=normal(22, (4, 3, 5, 5)),
-        known=(torch(TORCH_CHANNELS_LAST_PARTS, dx="unstable"),),
+        known=NARROW_PARTS.on("torch", dx="unstable"),
         note="""dx was NaN everywhere for channels-last memory and right for contiguous memory. The values decide,
         not the layout. The report had (16, 3, 224, 224).""",
     ),
@@ -84,7 +73,7 @@ SEEDS = (
         link="https://github.com/pytorch/pytorch/issues/41527",
         spec=batch_norm_spec((10, 1), eps=1e-12, **HALF),
         x=0.0,
-        known=mxnet_operator(NO_EPS, y="range", dgamma="range", dx="range"),
+        known=NO_EPS.on(*MXNET, y="range", dgamma="range", dx="range"),
         note="""Layer norm of a row of zeros gave NaN: eps had become 0 in float16. Computed in float32, as these
         formats ask, eps is there and the output is 0.""",
     ),
@@ -95,8 +84,8 @@ SEEDS = (
         spec=batch_norm_spec((8, 2), eps=1e-12, **HALF),
         x=columns([3.5] * 8, [0.25, -0.5, 1.0, 2.0, -1.5, 0.0, 0.75, -0.25]),
         known=(
-            *flax_parts_of_dx("flax", "flax-slow-variance", dx="range"),
-            *mxnet_operator(NO_EPS, y="range", dgamma="range", dx="range"),
+            *PARTS_OF_DX.on("flax", "flax-slow-variance", dx="range"),
+            *NO_EPS.on(*MXNET, y="range", dgamma="range", dx="range"),
         ),
         note="""A padded row's variance plus eps was stored in float16, became 0 and gave NaN. A row is a channel
         here; the constant one gives 0 and the other does not notice.""",
@@ -108,9 +97,8 @@ SEEDS = (
         spec=batch_norm_spec((4, 1), eps=1e-12, **PURE_HALF),
         x=column([1.0, 1.0009765625, 1.0, 1.0009765625]),
         known=(
-            *jax_narrow(CUBES, dx="range"),
-            mxnet_scratch(CUBES, dx="range"),
-            torch(TORCH_NARROW_STATISTICS, "offset", y="wrong", dgamma="wrong", dx="wrong"),
+            *CUBES.on(*JAX, "mxnet-scratch", dx="range"),
+            *NARROW_STATISTICS.on("torch", regime="offset", y="wrong", dgamma="wrong", dx="wrong"),
         ),
         note="""A layer norm had eps 1e-12 built in, which float16 does not have; nor has it the variance, 2.4e-7,
         with any accuracy. Exact is -1, 1, -1, 1; a float16 kernel cannot do better than its range lets it.""",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnfuzz.case import batch_norm_spec
-from bnfuzz.seeds.causes import flax_one_pass
+from bnfuzz.seeds.causes import ONE_PASS, ONE_PASS_TIE
 from bnfuzz.seeds.numbers import normal, rounded
 from bnfuzz.seeds.seed import Seed
 from bnfuzz.seeds.shorthand import BRAIN, column, columns
@@ -27,14 +27,8 @@ SEEDS = (
         link="https://github.com/google/flax/issues/1491",
         spec=batch_norm_spec((4, 1)),
         x=column([10000.0, 10001.0, 10002.0, 10003.0]),
-        known=(
-            flax_one_pass(
-                y="unstable",
-                dgamma="unstable",
-                dx="wrong",
-                new_running_var="unstable",
-                more="mean(x*x) - mean*mean is exactly 0, where the derivative of max(0, v) counts half.",
-            ),
+        known=ONE_PASS_TIE.on(
+            "flax", regime="offset", y="unstable", dgamma="unstable", dx="wrong", new_running_var="unstable"
         ),
         note="""Nearly constant large images gave NaN, since a one-pass variance came out below -eps. The exact
         output is -1.34, -0.45, 0.45, 1.34. Later releases clamp the variance at 0, which makes the output 350 times
@@ -46,7 +40,9 @@ SEEDS = (
         link="https://github.com/tensorflow/tensorflow/issues/3290",
         spec=batch_norm_spec((16, 2)),
         x=rounded(normal(12, (16, 2), 300.0, 1 / 64), 2.0**-12),
-        known=(flax_one_pass(y="unstable", dgamma="unstable", dx="unstable", new_running_var="unstable"),),
+        known=ONE_PASS.on(
+            "flax", regime="offset", y="unstable", dgamma="unstable", dx="unstable", new_running_var="unstable"
+        ),
         note="""The moments of activations with a large mean had a variance of -0.002. It is a mean of squares and
         never negative; here it is near 0.00024 and the output has deviation 1 but for eps.""",
     ),
@@ -66,7 +62,9 @@ SEEDS = (
         link="https://github.com/microsoft/onnxruntime/issues/28463",
         spec=batch_norm_spec((4, 2)),
         x=columns(range(40000, 40004), range(80000, 80004)),
-        known=(flax_one_pass(y="unstable", dgamma="unstable", dx="unstable", new_running_var="unstable"),),
+        known=ONE_PASS.on(
+            "flax", regime="offset", y="unstable", dgamma="unstable", dx="unstable", new_running_var="unstable"
+        ),
         note="""Layer normalization of such a row gave NaN. A row there is a channel here, x transposed: the same
         mathematics. The exact output is -1.34, -0.447, 0.447, 1.34 for both; squares of 1.6e9 and more hide a
         variance of 1.25.""",
@@ -77,7 +75,7 @@ SEEDS = (
         link="https://github.com/pytorch/pytorch/issues/40302",
         spec=batch_norm_spec((512, 1)),
         x=rounded(normal(13, (512, 1), 100.0, 0.01), 2.0**-15),
-        known=(flax_one_pass(y="unstable", dx="unstable", new_running_var="unstable"),),
+        known=ONE_PASS.on("flax", regime="offset", y="unstable", dx="unstable", new_running_var="unstable"),
         note="""Layer and group norm of rows of 32768 such values took their variance, 1e-4, for 0. A row is a
         channel here, and 512 values show it: mean(x*x) is 10000, where float32 numbers are 1e-3 apart.""",
     ),
@@ -87,7 +85,9 @@ SEEDS = (
         link="https://github.com/keras-team/keras/pull/18795",
         spec=batch_norm_spec((6, 3, 3, 2), -1),
         x=rounded(normal(14, (6, 3, 3, 2), 0.0, 0.125) + np.array([4096.0, -0.5]), 2.0**-10),
-        known=(flax_one_pass(y="unstable", dgamma="unstable", dx="unstable", new_running_var="unstable"),),
+        known=ONE_PASS.on(
+            "flax", regime="offset", y="unstable", dgamma="unstable", dx="unstable", new_running_var="unstable"
+        ),
         note="""Moments as mean(x*x) - mean*mean were NaN now and then once a root was taken of them. The second
         channel, with a mean near 0, is right whatever the formula.""",
     ),
@@ -97,7 +97,7 @@ SEEDS = (
         link="https://github.com/BVLC/caffe/issues/3963",
         spec=batch_norm_spec((1, 1, 3, 3)),
         x=100.0,
-        known=(flax_one_pass("constant", dx="unstable", new_running_var="unstable"),),
+        known=ONE_PASS.on("flax", regime="constant", dx="unstable", new_running_var="unstable"),
         note="""A constant channel: y is exactly 0. A mean formed as a sum of 100*(1/9) came out as 100.000015, and
         y as -0.0048. How large such a miss may be depends on the order of the sum; -0.0048 is one unit of float32
         at 100 times 1/sqrt(eps).""",
@@ -108,7 +108,7 @@ SEEDS = (
         link="https://github.com/ROCm/MIOpen/issues/248",
         spec=batch_norm_spec((16, 4), has_running=False),
         x=np.where(np.arange(4) == 2, 0.7, normal(15, (16, 4))),
-        known=(flax_one_pass("constant", dx="unstable"),),
+        known=ONE_PASS.on("flax", regime="constant", dx="unstable"),
         note="""NaN appeared in the column without variance. Its exact output is 0, and the other columns do not
         depend on it.""",
     ),

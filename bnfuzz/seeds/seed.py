@@ -54,7 +54,7 @@ class Known:
             versions=self.versions,
             findings={verdict.output: verdict.kind for verdict in verdicts},
             signature=signature(spec, self.backend, verdicts) or "",
-            why=self.why,
+            why=" ".join(self.why.split()),
             link=self.link,
             confirmed=True,
         )

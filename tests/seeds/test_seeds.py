@@ -57,7 +57,7 @@ def test_a_case_tells_its_story(folder: str, seed: Seed) -> None:
         expectation = known.expectation(seed.spec)
         assert expectation.signature.startswith("v")
         assert expectation.confirmed
-        assert known.versions
+        assert known.versions or known.backend == "numpy"
         assert len(known.why) > 20
         assert set(known.fails) <= {*OUTPUT_NAMES, "call"}
 
