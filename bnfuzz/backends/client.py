@@ -37,7 +37,7 @@ ONE_THREAD = MappingProxyType(
 )
 XLA_ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 CHATTER_CHUNKS = 16
-CHATTER_LINES = 30
+CHATTER_LINES = 80
 
 
 class WorkerDied(Exception):
