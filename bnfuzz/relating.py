@@ -32,6 +32,9 @@ NAMES: tuple[str, ...] = (UNCHANGED_INPUTS, *RELATIONS, *LIMITS)
 CONFIRMING_DRAWS = 16
 """Variants of one case that are tried before it is said that a relation holds for it."""
 
+ASKED_AGAIN = 3
+"""Times that both calls must give their bits again before a difference between them counts as a leak."""
+
 Verdicts = tuple[Verdict, ...]
 
 
@@ -71,7 +74,7 @@ def relate_block(
 ) -> dict[str, Related]:
     """Several backends side by side. `first`: their replies to this very block, where they are known already."""
     wanted = tuple(backends)
-    replies = dict(first or runs.run(wanted, spec, inputs))
+    replies = dict(runs.run(wanted, spec, inputs) if first is None else first)
     checks = {name: _Check(runs, name, spec, inputs, replies[name]) for name in wanted}
     for relation in (relation for relation in RELATIONS.values() if relation.name in names):
         variant = relation.vary(spec, inputs, draws_of(inputs, seed))
@@ -111,7 +114,7 @@ class _Check:
             self.verdicts[relation.name] = self._same(nothing(f"{reply.status}: {reply.message}", kind))
         elif relation.exact:
             found = compare_bits(relation, self.spec, self.given, outputs, variant)
-            self.verdicts[relation.name] = self._unless_fickle(relation, found)
+            self.verdicts[relation.name] = self._unless_fickle(variant, outputs, found)
         elif len(self.spec.steps) > 1:
             self.skip(relation, "of one step only")
         else:
@@ -130,20 +133,21 @@ class _Check:
         ordered = {name: self.verdicts[name] for name in NAMES if name in self.verdicts}
         return Related(self.backend, ordered, tuple(self.lost))
 
-    def _unless_fickle(self, relation: Relation, found: list[Verdict]) -> Verdicts:
-        """A backend that changes its mind without being given other values does not leak: it is asked again."""
-        suspects = [k for k, verdict in enumerate(found) if verdict.kind == "leak"]
-        if suspects and self.given is not None:
-            some = self.inputs.select(np.array(suspects))
-            again = _usable(self.runs.run((self.backend,), self.spec, some)[self.backend], len(suspects))
-            variant = REPETITION.vary(self.spec, some, draws_of(some, 0))
-            assert isinstance(variant, Variant)
-            steady = again and compare_bits(
-                REPETITION, self.spec, self.given.select(np.array(suspects)), again, variant
-            )
-            for position, k in enumerate(suspects):
-                if not steady or steady[position].kind != "ok":
-                    found[k] = nothing("the same values give other bits from call to call")
+    def _unless_fickle(self, variant: Variant, outputs: Outputs, found: list[Verdict]) -> Verdicts:
+        """A leak comes again: suspects are run again, as given and varied in turn, and must give the same bits."""
+        suspects = np.array([k for k, verdict in enumerate(found) if verdict.kind == "leak"], dtype=np.intp)
+        assert self.given is not None
+        sides = ((self.spec, self.inputs, self.given), (variant.spec, variant.inputs, outputs))
+        for spec, inputs, before in sides * (ASKED_AGAIN if len(suspects) else 0):
+            some = inputs.select(suspects)
+            again = _usable(self.runs.run((self.backend,), spec, some)[self.backend], len(suspects))
+            same = Variant(spec=spec, inputs=some, what=("called again",) * len(suspects))
+            verdicts = [nothing("gave nothing when called again")] * len(suspects)
+            if again is not None:
+                verdicts = compare_bits(REPETITION, spec, before.select(suspects), again, same)
+            for k, verdict in zip(suspects, verdicts, strict=True):
+                if verdict.kind != "ok":
+                    found[k] = verdict
         return tuple(found)
 
     def _unchanged_inputs(self) -> Verdicts:
@@ -179,12 +183,13 @@ def _usable(reply: Reply, trials: int) -> Outputs | None:
     return reply.outputs.select(slice(0, trials))
 
 
-def relate_case(runs: Runs, backend: str, case: Case, *, names: Collection[str] = EXACT) -> Verdicts:
+def relate_case(runs: Runs, backend: str, case: Case, *, names: Collection[str] = EXACT, seed: int = 0) -> Verdicts:
     """The findings of one Case, one per failing output, worst first by kind: what confirms and re-runs a finding.
 
-    Each relation is tried in CONFIRMING_DRAWS ways that the Case alone decides.
+    Each relation is tried in CONFIRMING_DRAWS ways that `seed` and the Case alone decide, the first of them the one of
+    `relate_block` with this seed.
     """
-    return relate_trials(runs, backend, case.spec, case.inputs, names=names)[0]
+    return relate_trials(runs, backend, case.spec, case.inputs, names=names, seed=seed)[0]
 
 
 def relate_trials(
@@ -194,20 +199,29 @@ def relate_trials(
     inputs: Inputs,
     *,
     names: Collection[str] = EXACT,
+    seed: int = 0,
     draws: int = CONFIRMING_DRAWS,
 ) -> list[Verdicts]:
     """`relate_case` of each trial: an evaluator as shrinking asks for."""
     seen: list[dict[str, Verdict]] = [{} for _ in range(inputs.trials)]
-    first: Mapping[str, Reply] | None = None
-    for seed in range(draws):
-        if first is None:
-            first = runs.run((backend,), spec, inputs)
-        related = relate_block(runs, (backend,), spec, inputs, seed=seed, names=names, first=first)[backend]
+    first = runs.run((backend,), spec, inputs)
+    for number in range(seed, seed + draws):
+        related = relate_block(runs, (backend,), spec, inputs, seed=number, names=names, first=first)[backend]
         for verdicts in related.verdicts.values():
             for k, verdict in enumerate(verdicts):
                 if verdict.kind not in FINDINGS:
                     continue
                 known = seen[k].get(verdict.output)
-                if known is None or precedence(verdict.kind) < precedence(known.kind):
+                if known is None or _order(verdict) < _order(known):
                     seen[k][verdict.output] = verdict
-    return [tuple(found.values()) for found in seen]
+    return [_without_excused_leaks(tuple(found.values())) for found in seen]
+
+
+def _order(verdict: Verdict) -> tuple[bool, int]:
+    return verdict.kind != "nondeterministic", precedence(verdict.kind)
+
+
+def _without_excused_leaks(verdicts: Verdicts) -> Verdicts:
+    """Where anything differed from call to call, nothing that differs is a leak."""
+    fickle = any(verdict.kind == "nondeterministic" for verdict in verdicts)
+    return tuple(verdict for verdict in verdicts if not (fickle and verdict.kind == "leak"))

@@ -2,7 +2,7 @@
 
 Exact, bit for bit, with a kind of their own. These see what no reference can:
 
-    channel independence   other values in one channel change no other channel           `leak`
+    channel independence   other values in some channels change no other channel          `leak`
     poisoned channels      nor does a NaN or Inf in one                                   `leak`
     determinism            the same call twice                                            `nondeterministic`
 

@@ -17,7 +17,8 @@ def differing(first: Array, second: Array) -> Flag:
     unsigned = f"u{first.dtype.itemsize}"
     unlike = np.ascontiguousarray(first).view(unsigned) != np.ascontiguousarray(second).view(unsigned)
     if unlike.any():
-        unlike &= ~(np.isnan(np.asarray(first, np.float64)) & np.isnan(np.asarray(second, np.float64)))
+        with np.errstate(invalid="ignore"):  # widening a signalling NaN
+            unlike &= ~(np.isnan(np.asarray(first, np.float64)) & np.isnan(np.asarray(second, np.float64)))
     return unlike.reshape(first.shape)
 
 
@@ -74,8 +75,8 @@ def _told(verdict: Verdict, what: str, changed: list[str]) -> Verdict:
 
 
 def _violated(relation: Relation, spec: Spec, name: str, before: Array, after: Array, unlike: Flag) -> Verdict:
-    wide, other = np.asarray(before, np.float64), np.asarray(after, np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
+        wide, other = np.asarray(before, np.float64), np.asarray(after, np.float64)
         distance = np.where(unlike, np.abs(wide - other), -1.0)
     distance = np.where(np.isnan(distance), np.inf, distance)
     place = tuple(int(i) for i in np.unravel_index(int(np.argmax(distance)), distance.shape))

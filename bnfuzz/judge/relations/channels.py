@@ -1,12 +1,15 @@
-"""Channel independence: other values in one channel leave every other channel's bits alone.
+"""Channel independence: other values in some channels leave every other channel's bits alone.
 
 Exact for every kernel seen, at one shape: what a channel gives depends on its place (a compiler may treat the last
-lanes of a vector otherwise) but not on its neighbours' values. All that belongs to one channel is redrawn: x,
-cotangent and buffers, and gamma and beta where they are the channel's own; or a NaN, an infinity or the format's
-largest number is put into one of them.
+lanes of a vector otherwise) but not on its neighbours' values. One channel, some, or all but one are given other values
+in all that is theirs: x, cotangent and buffers, and gamma and beta where each channel has its own. Half of the time a
+NaN, an infinity or the format's largest number goes into one of these arrays besides.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +20,11 @@ from bnfuzz.judge.relations.relation import Draws, Relation, Variant
 from bnfuzz.numerics.tracked import Flag
 
 POISONS = ("nan", "inf", "-inf", "largest")
+
+POISONED_SHARE = 0.5
+
+NAMED = 4
+"""Up to so many channels are told by number."""
 
 FOREIGN_SHARE = 0.3
 """How often a poison goes into another array than x."""
@@ -30,17 +38,30 @@ def vary(spec: Spec, inputs: Inputs, draws: Draws) -> Variant | str:
     trials = inputs.trials
     groups = np.zeros((trials, *spec.statistics_shape), dtype=bool)
     for k, rng in enumerate(draws):
-        groups[k].reshape(-1)[rng.integers(group_count(spec))] = True
+        groups[k] = _chosen(group_count(spec), rng).reshape(spec.statistics_shape)
     where = places(spec, groups)
     arrays = {name: array.copy() for name, array in inputs.items()}
     what = tuple(_change(spec, arrays, where, k, rng) for k, rng in enumerate(draws))
-    channels = [", ".join(map(str, np.argwhere(chosen)[0])) for chosen in groups]
     return Variant(
         spec=spec,
         inputs=Inputs(**arrays),
-        what=tuple(f"channel {channel} {done}" for channel, done in zip(channels, what, strict=True)),
+        what=tuple(f"{_named(chosen)} given {done}" for chosen, done in zip(groups, what, strict=True)),
         reached=reached(spec, groups),
     )
+
+
+def _chosen(count: int, rng: np.random.Generator) -> Flag:
+    """One of `count`, some, or all but one."""
+    how_many = (1, int(rng.integers(1, count)), count - 1)[rng.integers(3)]
+    chosen = np.zeros(count, dtype=bool)
+    chosen[rng.permutation(count)[:how_many]] = True
+    return chosen
+
+
+def _named(chosen: Flag) -> str:
+    if chosen.ndim == 1 and chosen.sum() <= NAMED:
+        return f"channel {', '.join(map(str, np.flatnonzero(chosen)))}"
+    return f"{chosen.sum()} of {chosen.size} channels"
 
 
 def places(spec: Spec, groups: Flag) -> dict[str, Flag]:
@@ -55,31 +76,30 @@ def places(spec: Spec, groups: Flag) -> dict[str, Flag]:
 def _change(spec: Spec, arrays: dict[str, Array], where: dict[str, Flag], k: int, rng: np.random.Generator) -> str:
     """Changes trial k in place, and says how."""
     present = [name for name in arrays if name in where]
-    recipe = ("other values", *POISONS)[rng.integers(1 + len(POISONS))]
-    if recipe == "other values":
-        for name in present:
-            _put(arrays[name], k, where[name][k], lambda old, name=name: _redrawn(name, old, rng))
-        return "given other values"
+    for name in present:
+        _put(arrays[name], k, where[name][k], partial(_redrawn, name, rng))
+    if rng.random() >= POISONED_SHARE:
+        return "other values"
+    poison = POISONS[rng.integers(len(POISONS))]
     others = [name for name in present if name != "x"]
     name = others[rng.integers(len(others))] if others and rng.random() < FOREIGN_SHARE else "x"
     largest = formats.of(arrays[name]).largest
-    value = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf, "largest": largest}[recipe]
+    value = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf, "largest": largest}[poison]
 
     def poisoned(old: Array) -> Array:
         old[..., rng.integers(old.shape[-1])] = value
         return old
 
     _put(arrays[name], k, where[name][k], poisoned)
-    return f"given {recipe} in {name}"
+    return f"other values and {poison} in {name}"
 
 
-def _put(array: Array, k: int, mask: Flag, change: object) -> None:
-    assert callable(change)
+def _put(array: Array, k: int, mask: Flag, change: Callable[[Array], Array]) -> None:
     # Boolean masks pick along the last axes, so a steps axis stays in front.
     array[k][..., mask] = change(array[k][..., mask])
 
 
-def _redrawn(name: str, old: Array, rng: np.random.Generator) -> Array:
+def _redrawn(name: str, rng: np.random.Generator, old: Array) -> Array:
     """Values of another size, finite and ordinary; a variance stays positive."""
     scale = 2.0 ** rng.integers(-3, 4)
     new = scale * (rng.standard_normal(old.shape) + rng.standard_normal())
@@ -90,7 +110,7 @@ def _redrawn(name: str, old: Array, rng: np.random.Generator) -> Array:
 
 CHANNELS = Relation(
     name="channel independence",
-    says="other values in one channel leave every other channel's bits alone",
+    says="other values in some channels leave every other channel's bits alone",
     exact=True,
     kind="leak",
     vary=vary,

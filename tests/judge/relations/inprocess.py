@@ -36,7 +36,8 @@ class InProcess:
         return self.stated
 
     def _reply(self, name: str, spec: Spec, inputs: Inputs) -> Reply:
-        reason = self.stated.unsupported(spec)
+        # The kernels of the catalogue run the relatives too, which no Conventions speak of.
+        reason = self.stated.unsupported(spec) if spec.operation == "batch_norm" else None
         if reason is not None:
             return Reply(backend=name, status="unsupported", message=reason)
         given = Inputs(**{key: array.copy() for key, array in inputs.items()})
