@@ -14,6 +14,8 @@ def vary(spec: Spec, inputs: Inputs, draws: Draws) -> Variant | str:
         return "there are not two samples"
     axis = axes[draws[0].integers(len(axes))]
     order = draws[0].permutation(spec.shape[axis])
+    if np.array_equal(order, np.arange(len(order))):
+        order = np.roll(order, 1)
     backwards = np.argsort(order)
     along = _axis_in(spec, axis)
     moved = {

