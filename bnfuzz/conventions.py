@@ -34,7 +34,7 @@ class Summation:
     any        every order counts as sound: G = n
     pairwise   a balanced tree: G = ceil(log2 n) + 2
     lanes      `lanes` partial sums side by side, then added up: G = n/lanes + lanes
-    wide       accumulated in `accumulator`, a wider format: that format's u with G = n
+    wide       accumulated in `accumulator`, another format: that format's u with G = n
     """
 
     kind: Literal["any", "pairwise", "lanes", "wide"] = "any"
