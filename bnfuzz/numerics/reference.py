@@ -219,12 +219,14 @@ def _output(
             return parameter_order(spec, wide.reshape(shape[0], *sizes))
         return wide.reshape(shape)
 
+    # Digits that two float64 do not hold are cut off, and numbers below their smallest.
+    cut = 2.0**-53 * np.abs(rest) + np.where(a.e[RUNG] > 0, 2.0**-1074, 0.0)
     return OutputReference(
         value=shaped(value),
         rest=shaped(rest),
         bound=shaped(a.e[CAPPED] * inflation),
         raw_bound=shaped(a.e[RAW] * inflation),
-        rung_bound=shaped(a.e[RUNG] * inflation),
+        rung_bound=shaped(a.e[RUNG] * inflation + cut),
         flag=shaped(a.flag),
         undefined=shaped(mask),
     )
