@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "replay": "bnfuzz.cli.replay:replay",
         "corpus": "bnfuzz.cli.corpus:corpus",
         "backends": "bnfuzz.cli.backends:backends",
+        "selfcheck": "bnfuzz.cli.selfcheck:selfcheck",
     }
 )
 """Command -> module:attribute, in the order of the help page."""

@@ -37,9 +37,9 @@ def information_of(
 def _xhat_bound(reference: Reference, name: str) -> Float:
     bound = reference.channels.xhat_bound
     if name == "dgamma":
-        return _shaped(reference, name, np.max(bound, axis=reference.problem.parameter, keepdims=True))
+        return _shaped(reference, name, np.max(bound, axis=reference.problem.parameter, keepdims=True, initial=0.0))
     if name == "dx":
-        worst = np.max(bound, axis=reference.problem.reduced, keepdims=True)
+        worst = np.max(bound, axis=reference.problem.reduced, keepdims=True, initial=0.0)
         return np.broadcast_to(worst, bound.shape)
     return bound
 

@@ -33,13 +33,19 @@ class Attempt:
 
     def failing(self, trial: int) -> tuple[Verdict, ...]:
         """The trial's verdicts of failing kinds."""
-        verdicts = [verdict for judged in self.judgements for verdict in judged.verdicts(trial)]
+        if self.raised and trial == self.completed:
+            return (Verdict(output=CALL, kind="error", why=self.raised),)
+        named = [
+            judged.headline(trial, (output.name,))
+            for judged in self.judgements
+            for output in judged.outputs
+            if output.kinds[trial] in FAILING
+        ]
+        verdicts = [verdict for verdict in named if verdict is not None]
         if trial in self.mutated:
             why = f"changed its {', '.join(self.mutated[trial])}"
             verdicts.append(Verdict(output=CALL, kind="mutated", severity=np.inf, why=why))
-        if self.raised and trial == self.completed:
-            verdicts = [Verdict(output=CALL, kind="error", why=self.raised)]
-        return tuple(verdict for verdict in verdicts if verdict.kind in FAILING)
+        return tuple(verdicts)
 
     def suspected(self) -> tuple[int, ...]:
         """Trials that may have a failing verdict, in order."""

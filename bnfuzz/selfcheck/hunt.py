@@ -18,7 +18,7 @@ from bnfuzz.faults.fault import Fault
 from bnfuzz.faults.textbook import CLEAN
 from bnfuzz.judge.verdict import Verdict
 from bnfuzz.selfcheck.attempt import Attempt, attempt
-from bnfuzz.selfcheck.vocabulary import each_plan_of_round, every_plan
+from bnfuzz.selfcheck.vocabulary import every_plan, rounds
 from bnfuzz.signature import first_failing, signature
 from bnfuzz.strategies.plan import Plan
 
@@ -65,21 +65,13 @@ class Hunt:
     def run(self, *, seconds: float, plans: int | None = None) -> None:
         """Until all are found, the seconds are over, or so many plans were tried."""
 
-        def over() -> bool:
-            return not self.at_large or self.elapsed >= seconds or (plans is not None and self.plans >= plans)
+        for plan in rounds(every_plan(), self.seed):
+            if not self.at_large or self.elapsed >= seconds or (plans is not None and self.plans >= plans):
+                return
+            self.try_plan(plan)
 
-        def body(plan: Plan) -> None:
-            # Hypothesis wants its examples used up; after the end they cost nothing.
-            if not over():
-                self._try(plan)
-
-        strategy = every_plan()
-        round_number = 0
-        while not over():
-            each_plan_of_round(strategy, self.seed, round_number, body)
-            round_number += 1
-
-    def _try(self, plan: Plan) -> None:
+    def try_plan(self, plan: Plan) -> None:
+        """One plan for all faults at large."""
         self.plans += 1
         references = References(plan.expand(TRIALS))
         clean: dict[Conventions, Attempt] = {}

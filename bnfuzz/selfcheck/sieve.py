@@ -42,7 +42,7 @@ def suspects_of(reference: Reference, name: str, observed: Array) -> tuple[Flag,
         with np.errstate(invalid="ignore"):
             beyond = ~np.isfinite(observed.astype(np.float64)) | (error > exact.raw_bound + exact.rung_bound)
         settled |= exact.flag & beyond
-    left: Flag = ~settled.reshape(trials, -1).all(axis=1)
+    left: Flag = ~np.all(settled.reshape(trials, -1), axis=1)
     return left, ratio.reshape(trials, -1).max(axis=1, initial=0.0)
 
 

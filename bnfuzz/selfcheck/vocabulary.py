@@ -6,8 +6,9 @@ norm. Of 8 plans one may hold NaN and infinities.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import count
 
 from hypothesis import strategies as st
 
@@ -20,7 +21,7 @@ from bnfuzz.strategies.plan import Plan
 from bnfuzz.strategies.sequences import sequences
 from bnfuzz.strategies.value_recipes import ValueName
 
-EXAMPLES_OF_A_ROUND = 200
+EXAMPLES_OF_A_ROUND = 100
 """Examples of one draw; with the next round comes another seed, so that Hypothesis does not settle on a corner."""
 
 BESIDE_NONFINITE: tuple[ValueName, ...] = ("nonfinite", "symmetric", "integers")
@@ -57,18 +58,18 @@ def small_plans(triples: Collection[FormatTriple], largest: int) -> st.SearchStr
     return plans(specs(formats=triples, layouts=in_order, max_size=largest, large_size=None))
 
 
-def each_plan_of_round(
-    strategy: st.SearchStrategy[Plan], seed: int, round_number: int, body: Callable[[Plan], None]
-) -> None:
-    """Calls `body` with the round's plans, the same for the same seed; each Spec comes once in a round.
+def plans_of_round(strategy: st.SearchStrategy[Plan], seed: int, round_number: int) -> list[Plan]:
+    """The round's plans, the same for the same seed; each Spec comes once in a round.
 
     (Hypothesis returns to its simplest example, and to what it drew before, far more often than tells anything.)
     """
-    seen: set[Spec] = set()
+    drawn: dict[Spec, Plan] = {}
+    seed = seed_of(seed, round_number, "self-check")
+    each_example(strategy, seed, EXAMPLES_OF_A_ROUND, lambda plan: drawn.setdefault(plan.spec, plan))
+    return list(drawn.values())
 
-    def one(plan: Plan) -> None:
-        if plan.spec not in seen:
-            seen.add(plan.spec)
-            body(plan)
 
-    each_example(strategy, seed_of(seed, round_number, "self-check"), EXAMPLES_OF_A_ROUND, one)
+def rounds(strategy: st.SearchStrategy[Plan], seed: int) -> Iterator[Plan]:
+    """Plans without end, round after round."""
+    for number in count():
+        yield from plans_of_round(strategy, seed, number)
