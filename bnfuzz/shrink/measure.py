@@ -91,5 +91,6 @@ def shortest(value: float, format_name: str) -> str:
     if format_name == "bfloat16":
         # At most 4 digits tell all its numbers apart.
         texts = [f"{value:.{digits - 1}e}" for digits in range(1, 5)]
-        return next(text for text in texts if formats.round_to(float(text), "bfloat16") == value)
+        with np.errstate(over="ignore"):
+            return next(text for text in texts if formats.round_to(float(text), "bfloat16") == value)
     return np.format_float_scientific(formats.named(format_name).dtype.type(value), unique=True, trim="-")

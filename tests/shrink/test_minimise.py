@@ -203,6 +203,15 @@ class TestTheEvaluatorDecides:
         kept = shrunk(case, Told(fails=lambda case: not np.isfinite(case.inputs.x).all()), wrong)
         assert kept.case.spec.size == 2
 
+    def test_extreme_magnitudes_move_towards_one(self) -> None:
+        case = drawn_case(batch_norm_spec((3, 2), data_format="float64"))
+        case = Case(spec=case.spec, inputs=replace(case.inputs, x=case.inputs.x * 1e-250))
+
+        def fails(candidate: Case) -> bool:
+            return 0 < float(np.abs(candidate.inputs.x).max()) < 1e-3
+
+        assert float(np.abs(shrunk(case, Told(fails=fails), wrong).case.inputs.x).max()) == 1e-4
+
     def test_an_empty_case_shrinks_too(self) -> None:
         spec = batch_norm_spec((0, 3, 2))
         result = shrunk(drawn_case(spec), Told(fails=lambda case: case.spec.size == 0), wrong)

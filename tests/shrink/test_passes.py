@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,9 @@ def test_values_change_and_the_spec_does_not(data_format: Any) -> None:
             assert block.spec == spec
 
 
-@pytest.mark.parametrize("value", [0.0, 1e-300, 5e-324, 1.7e308, -1.7e308, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize(
+    "value", [0.0, 1e-300, 5e-324, 65504.0, 6e-8, 3.4e38, 1.7e308, -1.7e308, np.inf, -np.inf, np.nan]
+)
 @pytest.mark.parametrize("data_format", ["float16", "bfloat16", "float32", "float64"])
 def test_the_ends_of_every_format_are_no_trouble(value: float, data_format: Any) -> None:
     case = drawn_case(batch_norm_spec((3, 1), data_format=data_format))
@@ -66,8 +69,6 @@ def test_the_ends_of_every_format_are_no_trouble(value: float, data_format: Any)
 
 
 def with_array(case: Case, name: str, array: Any) -> Any:
-    from dataclasses import replace
-
     return replace(case.inputs, **{name: array})
 
 
