@@ -77,10 +77,6 @@ VARIANCE_BACK = Cause(
     """The operator keeps only r = 1/sqrt(var + eps) and computes the variance back from it for the running one,
     as 1/r**2 - eps: beside eps a small variance is lost, and one of 0 comes out as a rounding of eps."""
 )
-NARROW_STATISTICS = Cause(
-    """With float16 parameters the kernel keeps the batch's mean and 1/sqrt(var + eps) in float16 between its
-    passes, though it computes in float32: a rounded mean near large data moves every output."""
-)
 NARROW_PARTS = Cause(
     """In channels-last memory the backward kernel stores each intermediate of dx in float16; rounding them one by
     one reproduces its output. In contiguous memory it rounds once."""
@@ -88,4 +84,8 @@ NARROW_PARTS = Cause(
 FOLDED = Cause(
     """The contiguous kernel computes x*a + (beta - mean*a) with a = gamma/sqrt(var + eps): two large products
     that ought to cancel and do not."""
+)
+EMPTY_MEAN = Cause(
+    """The variance of no values is NaN. gamma is multiplied by 1/sqrt(var + eps) before it meets x, so that its gradient
+    is 0 times NaN, where a sum over nothing is 0."""
 )

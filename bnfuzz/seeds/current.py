@@ -43,8 +43,8 @@ SEEDS = (
             *PARTS_OF_DX.on("flax", "flax-slow-variance", dx="range"),
             *NO_EPS.on(*MXNET, y="range", dgamma="range", dx="range"),
         ),
-        note="""Three equal values: y is exactly 0. With eps 1e-12 the folded factor is 1e6, and the two products
-        near 3e10 miss each other by a unit in the last place, 1024.""",
+        note="""Three equal values: y is exactly 0. With eps 1e-12 the folded factor is 1e6, and two products near
+        3e10, where float32 numbers are 2048 apart, miss each other by 1024.""",
     ),
     Seed(
         name="jax-brain-equal-channels",
