@@ -22,7 +22,7 @@ def first_failing(verdicts: tuple[Verdict, ...]) -> Verdict | None:
     return min(findings, key=order) if findings else None
 
 
-def _portable(backend: str) -> str:
+def portable(backend: str) -> str:
     """A target by its file's name alone: the folder is a matter of the machine."""
     kind, colon, place = backend.partition(":")
     return f"{kind}{colon}{PurePath(place).name}"
@@ -38,7 +38,7 @@ def signature(spec: Spec, backend: str, verdicts: tuple[Verdict, ...]) -> str | 
     if first is None:
         return None
     mode = "+".join(spec.steps)
-    backend = _portable(backend)
+    backend = portable(backend)
     parts = (
         f"v{RECIPE}",
         backend,

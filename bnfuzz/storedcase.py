@@ -14,6 +14,7 @@ from bnfuzz.casetree import case_id
 from bnfuzz.errors import UsageError
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import FINDINGS, Verdict
+from bnfuzz.signature import portable
 
 State = Literal["flaky", "open", "fixed", "seed"]
 STATES: tuple[State, ...] = get_args(State)
@@ -62,7 +63,8 @@ class Expectation:
 
     def applies(self, backend: str, version: str | None = None) -> bool:
         """Whether it speaks of this backend at this version (None: any)."""
-        named = backend == self.backend or fnmatch.fnmatchcase(backend, self.backend)
+        name = portable(backend)
+        named = name == self.backend or fnmatch.fnmatchcase(name, self.backend)
         return named and versions.within(version, self.versions)
 
     def matches(self, verdicts: tuple[Verdict, ...]) -> bool:
@@ -115,7 +117,7 @@ def from_finding(finding: Finding, *, title: str = "", note: str = "", seed: int
     """The open case of a finding."""
     link = finding.origin if finding.origin.startswith(("http://", "https://")) else ""
     expectation = Expectation(
-        backend=finding.backend,
+        backend=portable(finding.backend),
         findings=failures(finding.verdicts),
         signature=finding.signature,
         why=finding.cause,
@@ -126,7 +128,7 @@ def from_finding(finding: Finding, *, title: str = "", note: str = "", seed: int
         origin=Origin(title=title, link=link, campaign="" if link else finding.origin, seed=seed, note=note),
         expectations=(expectation,),
         environment=finding.environment,
-        verdicts={finding.backend: finding.verdicts},
+        verdicts={portable(finding.backend): finding.verdicts},
     )
 
 
