@@ -86,6 +86,6 @@ FOLDED = Cause(
     that ought to cancel and do not."""
 )
 EMPTY_MEAN = Cause(
-    """The variance of no values is NaN. gamma is multiplied by 1/sqrt(var + eps) before it meets x, so that its gradient
-    is 0 times NaN, where a sum over nothing is 0."""
+    """The variance of no values is NaN. gamma is multiplied by 1/sqrt(var + eps) before it meets x, so that its
+    gradient is 0 times NaN, where a sum over nothing is 0."""
 )
