@@ -166,7 +166,7 @@ def _explain(
 
 
 def _ratio(error: Float, exact: OutputReference, correct_overflow: Flag) -> Float:
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio: Float = np.where(error == 0, 0.0, error / exact.bound)
     # Nothing finite lies beyond an infinite bound; a value that is not finite is beyond every finite one.
     ratio = np.where(np.isnan(ratio), np.where(np.isnan(error), np.inf, 0.0), ratio)
@@ -209,22 +209,23 @@ def _verdict(reference: Reference, output: OutputJudgement, trial: int) -> Verdi
     place = tuple(int(i) for i in np.unravel_index(int(np.argmax(candidates)), candidates.shape))
     exact = reference.outputs[output.name]
     at = (trial, *place)
-    group = group_index(reference, output.name, trial, place)
+    # Gradients of parameters may exist where there is no group at all (layer norm of no rows).
+    group = group_index(reference, output.name, trial, place) if reference.channels.kappa.size else None
     _, format_name = expected_outputs(reference.spec)[output.name]
     errors = exact.select(slice(trial, trial + 1)).error(output.observed[trial : trial + 1])[0]
     value = float(exact.value[at])
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         needed = np.where(exact.undefined[trial], 0.0, errors / (1 + np.abs(exact.value[trial])))
     return Verdict(
         severity=float(output.severity[trial]),
-        regime="range" if kind == "range" else regime(reference, group),
+        regime="range" if kind == "range" else "plain" if group is None else regime(reference, group),
         index=place,
         exact=value,
         observed=float(output.observed[at]),
         bound=float(exact.bound[at]),
         raw_bound=float(exact.raw_bound[at]),
         failing=int(np.sum(output.element_kinds[trial] == kind)),
-        kappa=float(reference.channels.kappa[group]),
+        kappa=1.0 if group is None else float(reference.channels.kappa[group]),
         ulps=float(errors[place]) / spacing(value, format_name),
         tolerance=float(np.max(np.where(np.isnan(needed), np.inf, needed))),
         why=output.why[trial],
