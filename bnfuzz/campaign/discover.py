@@ -25,7 +25,9 @@ from bnfuzz.evaluation import Result, evaluate_case
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import FAILING, Verdict
 from bnfuzz.known import KnownFinding
+from bnfuzz.relating import Related, relate_case
 from bnfuzz.shrink.findings import shrink_finding
+from bnfuzz.shrink.related import shrink_related
 from bnfuzz.signature import first_failing, signature
 
 
@@ -95,6 +97,35 @@ class Discoveries:
             else:
                 self._discover(identity, confirmed)
 
+    def look_related(
+        self, related: Related, spec: Spec, inputs: Inputs, outputs: tuple[str, ...], *, seed: int
+    ) -> None:
+        """Trials that violate a relation: the relations confirm and shrink them, in the reference's place."""
+        for trial, verdict in ((k, v) for verdicts in related.verdicts.values() for k, v in enumerate(verdicts)):
+            identity = signature(spec, related.backend, (verdict,))
+            if identity is None or (outputs and verdict.output not in outputs):
+                continue
+            self.counts[identity] += 1
+            if self._is_settled(identity, related.backend):
+                continue
+            finding = Finding(
+                case=Case(spec=spec, inputs=inputs.trial(trial)),
+                backend=related.backend,
+                verdicts=(verdict,),
+                signature=identity,
+                environment=machine.describe(self._pool.versions(related.backend)),
+                origin=self._origin,
+            )
+            verdicts = relate_case(self._pool, related.backend, finding.case, seed=seed)
+            named = signature(spec, related.backend, verdicts)
+            if named is None:
+                self.unconfirmed[identity] = finding
+            elif named in self.new:
+                self.new[identity] = self.new[named]
+            else:
+                confirmed = replace(finding, verdicts=verdicts, signature=named, confirmed=True)
+                self._discover(identity, confirmed, shrink_related)
+
     def _is_settled(self, identity: str, backend: str) -> bool:
         if identity in self.known or identity in self.new or identity in self.unconfirmed:
             return True
@@ -129,7 +160,7 @@ class Discoveries:
         verdicts = tuple(replace(verdict, why=why) for verdict in first.verdicts)
         self._discover(identity, replace(first, verdicts=verdicts))
 
-    def _discover(self, identity: str, finding: Finding) -> None:
+    def _discover(self, identity: str, finding: Finding, shrink: Callable[..., Finding] = shrink_finding) -> None:
         """Saves a new finding, shrinks it while there is time for that, and announces it."""
         started = time.monotonic()
         discovery = Discovery(finding, None, False)
@@ -140,7 +171,7 @@ class Discoveries:
         allowance = self._budget.shrink_allowance() if worth_it else 0.0
         shrunk = False
         if allowance > 0:
-            smaller = shrink_finding(self._pool, finding, seconds=allowance)
+            smaller = shrink(self._pool, finding, seconds=allowance)
             shrunk = True
             if smaller.confirmed:
                 path, finding = self._saved(smaller, path), smaller

@@ -21,11 +21,13 @@ from bnfuzz.campaign.discover import Discoveries, Discovery
 from bnfuzz.campaign.draw import each_plan, vocabulary
 from bnfuzz.campaign.settings import Settings
 from bnfuzz.campaign.tally import BackendTally, Tally
-from bnfuzz.case import Spec
+from bnfuzz.case import Inputs, Spec
 from bnfuzz.conventions import FormatTriple
 from bnfuzz.corpus import Corpus
 from bnfuzz.errors import UsageError
 from bnfuzz.evaluation import Result, evaluate_block
+from bnfuzz.judge.relations import EXACT
+from bnfuzz.relating import relate_block
 from bnfuzz.strategies import label
 from bnfuzz.strategies.plans import Plan
 
@@ -33,7 +35,13 @@ SLOW_PLANS = 8
 """A slow backend sees every eighth plan …"""
 
 SLOW_TRIALS = 4
-"""… and this many of its trials."""
+"""… and at most this many of its trials."""
+
+RELATED_PLANS = 16
+"""Every sixteenth plan is run again, as it is and varied, for the relations that hold bit for bit …"""
+
+RELATED_TRIALS = 6
+"""… with this many of its trials."""
 
 TARGET_RANGE = 12.0
 """log10 of a severity is clipped to ±12 for `target`, which wants finite numbers."""
@@ -130,13 +138,13 @@ class Campaign:
         each_plan(self.asked, specs, number, try_plan)
 
     def _plan(self, plan: Plan) -> None:
-        inputs = plan.expand(self.asked.trials)
+        inputs = plan.expand(self.asked.trials).select(slice(0, self._wanted()))
         running = [name for name in self.asked.backends if not self.tally.backends[name].hung]
         usual = [name for name in running if not self.tally.backends[name].slow]
         slow = [name for name in running if self.tally.backends[name].slow]
         self.tally.plans += 1
         self.tally.drawn.update(label(plan))
-        self.tally.sizes[plan.spec.size <= SMALL] += self.asked.trials
+        self.tally.sizes[plan.spec.size <= SMALL] += inputs.trials
         results = evaluate_block(self._pool, usual, plan.spec, inputs) if usual else {}
         few = inputs.select(slice(0, SLOW_TRIALS))
         if slow and self.tally.plans % SLOW_PLANS == 1:
@@ -148,6 +156,27 @@ class Campaign:
             if len(result.failing()):
                 self.discoveries.look(result, plan.spec, given, self.asked.outputs)
         self._count_rungs(results)
+        if self.tally.plans % RELATED_PLANS == 1:
+            self._relate(plan.spec, inputs, [results[name] for name in usual])
+
+    def _relate(self, spec: Spec, inputs: Inputs, results: list[Result]) -> None:
+        """Channel independence and determinism, on the backends that gave results."""
+        replies = {result.backend: result.reply for result in results if result.judged}
+        few = inputs.select(slice(0, RELATED_TRIALS))
+        related = relate_block(self._pool, replies, spec, few, names=EXACT, first=replies, seed=self.asked.seed)
+        for name, found in related.items():
+            self.discoveries.look_related(found, spec, few, self.asked.outputs, seed=self.asked.seed)
+            for variant, reply in found.lost:
+                if reply.status in ("crash", "hang"):
+                    self.tally.backends[name].hung |= reply.status == "hang"
+                    self.discoveries.look(Result(name, reply), variant.spec, variant.inputs, self.asked.outputs)
+
+    def _wanted(self) -> int:
+        """Trials of the next plan: fewer than K where a budget of cases is nearly spent."""
+        if self.asked.cases is None:
+            return self.asked.trials
+        left = self.asked.cases - self.tally.judged
+        return min(self.asked.trials, max(1, -(-left // len(self.asked.backends))))
 
     def _aim(self, result: Result) -> None:
         """Tells Hypothesis how near to a finding the plan came, per output."""

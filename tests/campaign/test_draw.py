@@ -1,0 +1,76 @@
+"""What a campaign tries depends on its seed, its filters and the round, and on nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bnfuzz.campaign.draw import each_plan, vocabulary, vocabulary_size
+from bnfuzz.campaign.settings import Settings
+from bnfuzz.conventions import ALL_FORMATS, MIXED_FORMATS
+from bnfuzz.strategies.plans import Plan
+
+TRIPLES = ALL_FORMATS + MIXED_FORMATS
+
+
+def drawn(asked: Settings, round_number: int) -> list[Plan]:
+    plans: list[Plan] = []
+    each_plan(asked, vocabulary(asked, TRIPLES, round_number), round_number, plans.append)
+    return plans
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 2**32), st.integers(0, 2))
+def test_same_seed_same_plans_and_inputs(seed: int, round_number: int) -> None:
+    asked = Settings(backends=("numpy",), minutes=1.0, seed=seed)
+    first, second = drawn(asked, round_number), drawn(asked, round_number)
+    assert first == second
+    for one, other in zip(first[:3], second[:3], strict=True):
+        for (name, array), (_, again) in zip(one.expand(4).items(), other.expand(4).items(), strict=True):
+            assert array.tobytes() == again.tobytes(), name
+
+
+def test_other_seeds_and_rounds_differ() -> None:
+    asked = Settings(backends=("numpy",), minutes=1.0, seed=1)
+    other = Settings(backends=("numpy",), minutes=1.0, seed=2)
+    assert drawn(asked, 0) != drawn(other, 0)
+    assert vocabulary(asked, TRIPLES, 0) != vocabulary(asked, TRIPLES, 1)
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 2**32), st.integers(0, 3))
+def test_a_vocabulary_is_small_and_sorted_smallest_first(seed: int, round_number: int) -> None:
+    asked = Settings(backends=("numpy",), minutes=1.0, seed=seed)
+    specs = vocabulary(asked, TRIPLES, round_number)
+    sizes = [spec.size for spec in specs]
+    assert 0 < len(specs) <= vocabulary_size(round_number)
+    assert len(set(specs)) == len(specs)
+    assert sizes == sorted(sizes)
+
+
+def test_filters_hold() -> None:
+    asked = Settings(backends=("numpy",), minutes=1.0, formats=("float16",), modes=("inference",), families=("offset",))
+    for plan in drawn(asked, 1):
+        assert plan.spec.data_format == "float16"
+        assert plan.spec.steps == ("inference",)
+        assert {family.name for family in plan.families} == {"offset"}
+
+
+def test_formats_that_no_backend_accepts_are_not_drawn() -> None:
+    asked = Settings(backends=("numpy",), minutes=1.0)
+    specs = vocabulary(asked, (("float64", "float64", "float64"),), 2)
+    assert {spec.formats for spec in specs} == {("float64", "float64", "float64")}
+
+
+def test_plans_of_a_round_reach_every_spec() -> None:
+    asked = Settings(backends=("numpy",), minutes=1.0, seed=3)
+    assert {plan.spec for plan in drawn(asked, 0)} == set(vocabulary(asked, TRIPLES, 0))
+
+
+def test_an_aimed_round_is_one_long_draw() -> None:
+    asked = Settings(backends=("numpy",), minutes=1.0, seed=3)
+    plans = drawn(asked, 3)
+    assert len(plans) > 300
+    assert len({plan.spec for plan in plans}) > 10
+    assert np.unique([plan.seed for plan in plans]).size > 50
