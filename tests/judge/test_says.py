@@ -47,10 +47,11 @@ def test_pure_bfloat16_of_many_values_is_decided_by_the_limit():
 
 
 def test_a_bound_that_says_nothing_is_vacuous():
-    """dx has no limit of its own: its bound on a constant channel of float16 is beyond all that dx can be."""
-    result, outputs = case((8, 1), NARROW, given={"x": [100.0] * 8}, **pure("float16"))
+    """The limit of x̂ bounds dx too, but on two equal values beyond all that dx can be: |dx| ≤ |γ|·r·‖g‖₂."""
+    result, outputs = case((2, 1), NARROW, given={"x": [1000.0] * 2, "gamma": [1.0]}, **pure("float16"))
     found = verdict(result, outputs, "dx")
-    assert result.outputs["dx"].bound.min() > 1
+    norm = np.sqrt((result.inputs.cotangent.astype(float) ** 2).sum())
+    assert result.outputs["dx"].bound.min() > 2 * norm / np.sqrt(1e-5)
     assert (found.kind, found.information) == ("vacuous", "vacuous")
 
 
