@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self
 
+import numpy as np
+
 from bnfuzz.backends import environments, layouts, registry, wire
 from bnfuzz.backends.base import Backend
 from bnfuzz.backends.client import Worker, WorkerDied, WorkerHung
@@ -271,8 +273,8 @@ def _inexpressible(spec: Spec, inputs: Inputs) -> str | None:
         array = getattr(inputs, name)
         if array is None or layout != "zero_stride":
             continue
-        for one in array.reshape((-1, *array.shape[lead:])):
-            reason = layouts.inexpressible(one, layout)
+        for place in np.ndindex(array.shape[:lead]):
+            reason = layouts.inexpressible(array[place], layout)
             if reason is not None:
                 return f"{name}: {reason}"
     return None
