@@ -23,14 +23,14 @@ class Sound:
     """A kernel that computes batch norm.
 
     verdict   "ok": no finding on any input, but `range` where its own intermediates overflow or underflow;
-              "unstable": beyond the bound on some inputs, `why` says on which
+              "unstable": beyond the bound on some inputs, `why` says on which; "wrong": likewise, beyond every bound
     needs     fields of Conventions under which it is so
     """
 
     name: str
     description: str
     kernel: Kernel
-    verdict: Literal["ok", "unstable"] = "ok"
+    verdict: Literal["ok", "unstable", "wrong"] = "ok"
     why: str = ""
     needs: Mapping[str, Any] = field(default_factory=dict)
 
@@ -43,9 +43,11 @@ def _sound(name: str, description: str, *, working: FormatName | None = None, **
     return Sound(name=name, description=description, kernel=replace(CLEAN, working=working, **steps))
 
 
-def _unstable(name: str, description: str, why: str, **steps: Any) -> Sound:
+def _unstable(
+    name: str, description: str, why: str, verdict: Literal["unstable", "wrong"] = "unstable", **steps: Any
+) -> Sound:
     kernel = replace(CLEAN, **steps)
-    return Sound(name=name, description=description, kernel=kernel, verdict="unstable", why=why)
+    return Sound(name=name, description=description, kernel=kernel, verdict=verdict, why=why)
 
 
 def autodiff_dx(p: Pass) -> Array:
@@ -210,6 +212,7 @@ KERNELS = (
         "shifted_one_pass",
         "one pass over x - x_0",
         "a first value that is an outlier of its channel",
+        "wrong",
         variance=variances.shifted_one_pass,
     ),
 )

@@ -142,10 +142,16 @@ class TrackedArithmetic:
         return self._checked(v, e, flag)
 
     def mean(self, a: Tracked, axes: tuple[int, ...]) -> Tracked:
-        """Sum over `axes` divided by the count: one more rounding, which covers a product with a rounded 1/n."""
+        """Sum over `axes` divided by the count: one more rounding, which covers a product with a rounded 1/n.
+
+        A mean that is updated value by value (Welford) divides n times, and of the k-th underflow k/n is left in the
+        end: (n + 1)/2 of them in all.
+        """
         count = self._count(a, axes)
         v, e, flag = self._total(a, axes)
-        return self._round(self.values.divide(v, count), e / count, flag, self._is_zero(v, e))
+        zero = self._is_zero(v, e)
+        e = e / count + np.where(zero, 0.0, max(count - 1, 0) / 2 * self._loss(flag.ndim))
+        return self._round(self.values.divide(v, count), e, flag, zero)
 
     def divide(self, a: Tracked, count: int) -> Tracked:
         """a divided by a positive integer, rounded once."""

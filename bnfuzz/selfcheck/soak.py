@@ -49,6 +49,6 @@ def soak_pair(names: tuple[str, ...], pair: str, trials: int, seed: int) -> Soak
         tally=run.tallies[pair],
         alarms=tuple(run.alarms),
         alarmed=run.alarmed,
-        unstable=run.unstable,
+        strayed=run.strayed,
         seconds=run.elapsed,
     )

@@ -15,7 +15,7 @@ Rows = list[Sequence[str]]
 
 FAULTS_HEADER = ("fault", "found by", "trials", "seconds", "mode", "family", "stated", "seen", "explained by")
 SOUND_HEADER = ("formats", "output", "checks", "informative", "limit only", "vacuous", "uncertain", "largest ratio")
-ALARMS_HEADER = ("kernel", "verdict allowed", "false alarms", "called unstable")
+ALARMS_HEADER = ("kernel", "verdict allowed", "false alarms", "trials so called")
 
 
 def fault_rows(hunt: Hunt) -> Rows:
@@ -121,7 +121,7 @@ def kernel_rows(run: Soundness) -> Rows:
     """One row per sound kernel."""
     rows: Rows = [ALARMS_HEADER]
     for sound in run.kernels:
-        stray = f"{run.unstable.get(sound.name, 0):,}" if sound.verdict == "unstable" else ""
+        stray = f"{run.strayed.get(sound.name, 0):,}" if sound.verdict != "ok" else ""
         rows.append((sound.name, sound.verdict, f"{run.alarmed.get(sound.name, 0):,}", stray))
     return rows
 

@@ -81,5 +81,5 @@ class Soaked:
     tally: PairTally
     alarms: tuple[Alarm, ...]
     alarmed: dict[str, int]
-    unstable: dict[str, int]
+    strayed: dict[str, int]
     seconds: float
