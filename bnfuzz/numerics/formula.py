@@ -104,10 +104,13 @@ def _batch_statistics(
         else a.exact(np.zeros((x.flag.shape[0], *(1,) * (x.flag.ndim - 1))))
     )
     deviation = a.subtract(x, mean) if problem.centred else x
-    variance = a.mean(a.multiply(deviation, deviation), problem.reduced)
+    squares = a.multiply(deviation, deviation)
+    # Merging two halves squares the distance of their means, which is at most twice the sum of squares.
+    total = a.total(squares, problem.reduced)
+    variance = a.at_risk(a.mean(squares, problem.reduced), a.add(total, total))
     if variant == "one-pass":
-        squares = a.mean(a.multiply(x, x), problem.reduced)
-        one_pass = a.subtract(squares, a.multiply(mean, mean))
+        raw_squares = a.mean(a.multiply(x, x), problem.reduced)
+        one_pass = a.subtract(raw_squares, a.multiply(mean, mean))
         variance = a.admitted(variance, lambda: one_pass)
     return mean, deviation, variance
 
