@@ -25,7 +25,7 @@ from bnfuzz.errors import CaseFileError, InfrastructureError, UsageError
 from bnfuzz.exactarray import exact_bits
 from bnfuzz.finding import Finding
 from bnfuzz.known import KnownFinding
-from bnfuzz.signature import first_failing
+from bnfuzz.signature import first_failing, portable
 from bnfuzz.versions import within
 
 FOUND = "found"
@@ -214,6 +214,19 @@ class Corpus:
         self._files[path] = file
         self._problems.pop(path, None)
         return news
+
+    def withdraw(self, path: Path, backend: str) -> None:
+        """Takes what one backend's finding put into a file out of it; the file goes when nothing else is left."""
+        entry = self._take(path)
+        if entry is None:
+            return
+        name = portable(backend)
+        left = tuple(expectation for expectation in entry.expectations if expectation.backend != name)
+        if not left:
+            self.remove(path)
+            return
+        verdicts = {other: group for other, group in entry.verdicts.items() if other != name}
+        self.replace(path, replace(entry, expectations=left, verdicts=verdicts))
 
     def set_state(self, path: Path, state: State) -> None:
         """Writes another state into the file at `path`."""

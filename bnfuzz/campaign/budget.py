@@ -9,8 +9,11 @@ from bnfuzz.campaign.settings import Settings
 UNLIMITED_SHRINK_SECONDS = 60.0
 """What shrinking may take in all where the budget is a number of cases."""
 
-ONE_SHRINK_SHARE = 0.35
-"""Most that one finding may take of what is left for shrinking, so that the first does not starve the rest."""
+ONE_SHRINK_SECONDS = 2.5
+"""What is set aside at the end of a budget of time for each finding that waits to be shrunk."""
+
+FAIR_SHARE = 2.0
+"""A finding may take this many times its even share of what is left: most need less."""
 
 
 class Budget:
@@ -29,16 +32,16 @@ class Budget:
     def elapsed(self) -> float:
         return self._clock() - self._started
 
-    def spent(self, judged: int) -> bool:
-        """Whether the campaign is over, `judged` trials being done."""
+    def spent(self, judged: int, waiting: int = 0) -> bool:
+        """Whether the search is over: `judged` trials are done, and `waiting` findings are still to be shrunk."""
         if self._cases is not None:
             return judged >= self._cases
         assert self.seconds is not None
-        return self.elapsed >= self.seconds
+        return self.elapsed >= self.seconds - min(self._shrink_left, ONE_SHRINK_SECONDS * waiting)
 
-    def shrink_allowance(self) -> float:
-        """Seconds that the next finding may be shrunk for; 0 where the share is used up."""
-        allowed = ONE_SHRINK_SHARE * self._shrink_left
+    def shrink_allowance(self, waiting: int = 1) -> float:
+        """Seconds that the next of `waiting` findings may be shrunk for; 0 where the share is used up."""
+        allowed = min(self._shrink_left, FAIR_SHARE * self._shrink_left / max(waiting, 1))
         if self.seconds is not None:
             allowed = min(allowed, self.seconds - self.elapsed)
         return max(allowed, 0.0)

@@ -1,8 +1,9 @@
-"""From a failing trial to a finding: known or new, confirmed, shrunk, saved.
+"""From a failing trial to a finding: known or new, confirmed, saved, and at the end shrunk.
 
 Everything but the first trial of a signature is only counted, so that one fault never hides another and never
-floods the corpus. A new one is confirmed with mpmath, saved as it was found, shrunk within the budget, and saved
-again in its place: a kill in between loses nothing that was printed.
+floods the corpus. A new one is confirmed with mpmath, saved as it was found, and announced: a kill after that
+loses nothing that was printed. While the campaign goes on, a trial that shows the same far more clearly takes
+its place; in the last part of the budget each is shrunk, and saved in place of what was found.
 
 Where the call itself failed (an exception, a dead or a hung worker), the trials are run one by one to find the
 one to blame. A death that does not come again is saved all the same, as flaky.
@@ -10,6 +11,7 @@ one to blame. A death that does not come again is saved all the same, as flaky.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -30,14 +32,27 @@ from bnfuzz.shrink.findings import shrink_finding
 from bnfuzz.shrink.related import shrink_related
 from bnfuzz.signature import first_failing, signature
 
+Shrink = Callable[..., Finding]
 
-@dataclass(frozen=True, eq=False)
+CLEARER = 2.0
+"""A later trial takes the place of the first where its severity is this many times larger."""
+
+
+@dataclass(eq=False)
 class Discovery:
-    """A new finding of this campaign. `path`: its file; `shrunk`: False where the budget did not reach."""
+    """A new finding of this campaign.
+
+    path     its file
+    clearer  a trial of the same signature with a larger severity, not yet confirmed
+    shrink   what makes it smaller; None where it stays as it was found
+    shrunk   True once that was done
+    """
 
     finding: Finding
     path: Path | None
-    shrunk: bool
+    shrink: Shrink | None
+    clearer: Finding | None = None
+    shrunk: bool = False
 
     @property
     def first(self) -> Verdict:
@@ -49,6 +64,15 @@ class Discovery:
     def fails(self) -> bool:
         """Whether a run with this finding in it counts as failed."""
         return self.first.kind in FAILING
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is to be shrunk: it fails, came again, and is no hang (which would cost a deadline per step).
+
+        What does not fail a run is not worth the time of what does.
+        """
+        hopeless = self.shrink is None or self.shrunk or not self.finding.confirmed
+        return self.fails and not hopeless and self.first.kind != "hang"
 
 
 class Discoveries:
@@ -84,8 +108,11 @@ class Discoveries:
             self.counts[identity] += 1
             if identity not in worst or headline.severity > worst[identity][0]:
                 worst[identity] = (headline.severity, int(trial))
-        for identity, (_, trial) in worst.items():
+        for identity, (severity, trial) in worst.items():
             if self._is_settled(identity, result.backend):
+                known = self.new.get(identity)
+                if known is not None and known.waits and result.judged and _is_clearer(severity, known):
+                    known.clearer = self._finding(identity, result, spec, inputs, trial)
                 continue
             if not result.judged:
                 self._failed_call(identity, result, spec, inputs)
@@ -160,28 +187,41 @@ class Discoveries:
         verdicts = tuple(replace(verdict, why=why) for verdict in first.verdicts)
         self._discover(identity, replace(first, verdicts=verdicts))
 
-    def _discover(self, identity: str, finding: Finding, shrink: Callable[..., Finding] = shrink_finding) -> None:
-        """Saves a new finding, shrinks it while there is time for that, and announces it."""
-        started = time.monotonic()
-        discovery = Discovery(finding, None, False)
-        self._register(identity, discovery)
-        path = self._saved(finding, None)
-        # What does not fail a run is not worth the time of what does; a hang would cost a deadline per step.
-        worth_it = discovery.fails and finding.confirmed and discovery.first.kind != "hang"
-        allowance = self._budget.shrink_allowance() if worth_it else 0.0
-        shrunk = False
-        if allowance > 0:
-            smaller = shrink(self._pool, finding, seconds=allowance)
-            shrunk = True
-            if smaller.confirmed:
-                path, finding = self._saved(smaller, path), smaller
-        self._budget.shrinking(time.monotonic() - started)
-        discovery = Discovery(finding, path, shrunk)
-        self._register(identity, discovery)
+    def _discover(self, identity: str, finding: Finding, shrink: Shrink = shrink_finding) -> None:
+        """Saves and announces a new finding."""
+        discovery = Discovery(finding, self._saved(finding, None), shrink)
+        self.new[identity] = self.new[finding.signature] = discovery
         self._announce(discovery)
 
-    def _register(self, identity: str, discovery: Discovery) -> None:
-        self.new[identity] = self.new[discovery.finding.signature] = discovery
+    @property
+    def waiting(self) -> int:
+        """New findings that `settle` will shrink."""
+        return sum(discovery.waits for discovery in self.distinct)
+
+    def settle(self) -> None:
+        """Shrinks what waits, the clearest trial of each, as long as the budget's share for it lasts."""
+        for discovery in self.distinct:
+            allowance = self._budget.shrink_allowance(self.waiting)
+            if discovery.waits and allowance > 0:
+                started = time.monotonic()
+                self._shrink(discovery, allowance)
+                self._budget.shrinking(time.monotonic() - started)
+
+    def _shrink(self, discovery: Discovery, seconds: float) -> None:
+        assert discovery.shrink is not None
+        finding = discovery.finding
+        if discovery.clearer is not None:
+            clearer = self._confirmed(discovery.clearer)
+            if clearer is not None and clearer.signature == finding.signature:
+                finding = clearer
+        smaller = discovery.shrink(self._pool, finding, seconds=seconds)
+        if not smaller.confirmed:
+            return
+        discovery.path = self._saved(smaller, discovery.path)
+        discovery.finding = smaller
+        discovery.shrunk = True
+        self.new[smaller.signature] = discovery
+        self._announce(discovery)
 
     def _saved(self, finding: Finding, earlier: Path | None) -> Path | None:
         """The finding's file, in place of an earlier one of the same finding."""
@@ -191,7 +231,7 @@ class Discoveries:
         if not finding.confirmed:
             self._corpus.set_state(path, "flaky")
         if earlier is not None and earlier != path:
-            self._corpus.remove(earlier)
+            self._corpus.withdraw(earlier, finding.backend)
         return path
 
     def _confirmed(self, finding: Finding) -> Finding | None:
@@ -205,9 +245,15 @@ class Discoveries:
     @property
     def distinct(self) -> tuple[Discovery, ...]:
         """New findings, each once."""
-        return tuple({id(d.finding): d for d in self.new.values()}.values())
+        return tuple({id(discovery): discovery for discovery in self.new.values()}.values())
 
     @property
     def failing(self) -> tuple[Discovery, ...]:
         """New findings that make the run fail."""
         return tuple(d for d in self.distinct if d.fails)
+
+
+def _is_clearer(severity: float, known: Discovery) -> bool:
+    shown = known.clearer or known.finding
+    first = first_failing(shown.verdicts)
+    return first is not None and math.isfinite(severity) and severity > CLEARER * first.severity

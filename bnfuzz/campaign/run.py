@@ -28,8 +28,7 @@ from bnfuzz.errors import UsageError
 from bnfuzz.evaluation import Result, evaluate_block
 from bnfuzz.judge.relations import EXACT
 from bnfuzz.relating import relate_block
-from bnfuzz.strategies import label
-from bnfuzz.strategies.plans import Plan
+from bnfuzz.strategies import Plan, label
 
 SLOW_PLANS = 8
 """A slow backend sees every eighth plan …"""
@@ -101,6 +100,7 @@ class Campaign:
             while not self._over():
                 self._round(self.tally.rounds)
                 self.tally.rounds += 1
+            self.discoveries.settle()
         except KeyboardInterrupt:
             interrupted = True
         return Report(
@@ -114,7 +114,7 @@ class Campaign:
         )
 
     def _over(self) -> bool:
-        return self.budget.spent(self.tally.judged)
+        return self.budget.spent(self.tally.judged, self.discoveries.waiting)
 
     def _round(self, number: int) -> None:
         conventions = [self._pool.conventions(name) for name in self.asked.backends]

@@ -102,12 +102,13 @@ def _summary(report: Report) -> str:
 
 
 def discovery_line(discovery: Discovery) -> str:
-    """One line for a new finding, printed as soon as it is saved."""
+    """One line for a new finding, printed as soon as it is saved, and again when it is shrunk."""
     first, spec = discovery.first, discovery.finding.case.spec
     where = f"  {discovery.path.name}" if discovery.path else ""
-    size = f"{spec.size} values" + ("" if discovery.shrunk else ", not shrunk")
+    size = f"{spec.size} values"
     why = f"  ({first.why})" if first.why else ""
-    return f"NEW {discovery.finding.signature}  {first.severity:.3g} bounds, {size}{why}{where}"
+    word = "SHRUNK" if discovery.shrunk else "NEW"
+    return f"{word} {discovery.finding.signature}  {first.severity:.3g} bounds, {size}{why}{where}"
 
 
 def known_lines(report: Report) -> list[str]:

@@ -23,6 +23,16 @@ def test_time() -> None:
     assert budget.elapsed == 120.0
 
 
+def test_time_is_set_aside_for_what_waits_to_be_shrunk() -> None:
+    clock = Clock()
+    budget = Budget(Settings(backends=("numpy",), minutes=1.0, shrink_share=0.2), clock)
+    clock.now += 47.9
+    assert not budget.spent(judged=0, waiting=1000)
+    clock.now += 0.2
+    assert budget.spent(judged=0, waiting=1000)
+    assert not budget.spent(judged=0, waiting=1)
+
+
 def test_cases() -> None:
     clock = Clock()
     budget = Budget(Settings(backends=("numpy",), cases=500), clock)

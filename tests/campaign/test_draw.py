@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bnfuzz.campaign.draw import each_plan, vocabulary, vocabulary_size
 from bnfuzz.campaign.settings import Settings
 from bnfuzz.conventions import ALL_FORMATS, MIXED_FORMATS
-from bnfuzz.strategies.plans import Plan
+from bnfuzz.strategies import Plan
 
 TRIPLES = ALL_FORMATS + MIXED_FORMATS
 
