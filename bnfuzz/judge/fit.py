@@ -18,13 +18,16 @@ from bnfuzz.numerics.values import Float
 FIT_ROUNDINGS = 16.0
 """Roundings, in units of u(σ² + ε), by which a variance read off an output may miss the formula's range."""
 
+CLAMP_SHARES = (1.0, 0.0, 0.5)
+"""Parts of the variance's gradient that pass through max(variance, 0): above 0, below, and at a tie."""
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
     """NaN where one pass cannot give the root that y shows.
 
     forms    output -> its admissible values given the root: dx with and without the variance's own term, which a
-             clamped variance does not pass on
+             clamped variance does not pass on, and with half of it (how JAX splits the gradient of max(0, 0))
     growth   output -> how much its other roundings grow with that root in place of the exact one
     """
 
@@ -47,7 +50,7 @@ def fitted(reference: Reference, one_pass: Reference, y: NDArray[np.generic]) ->
     g = _cotangent(reference, y)
     xhat = deviation * root
     centred = g - np.mean(g, axis=axes, keepdims=True)
-    pulled = centred - xhat * np.mean(g * xhat, axis=axes, keepdims=True)
+    along = xhat * np.mean(g * xhat, axis=axes, keepdims=True)
     trials = reference.outputs["y"].bound.shape[:1]
     parameters, statistics = trials + reference.spec.parameter_shape, trials + reference.spec.statistics_shape
     one = np.ones(trials + (1,) * len(reference.spec.statistics_shape))
@@ -57,7 +60,7 @@ def fitted(reference: Reference, one_pass: Reference, y: NDArray[np.generic]) ->
             "new_running_var": (_running(reference, variance).reshape(statistics),),
             "y": (gamma * xhat + beta,),
             "dgamma": (np.sum(g * xhat, axis=axes).reshape(parameters),),
-            "dx": (gamma * root * pulled, gamma * root * centred),
+            "dx": tuple(gamma * root * (centred - share * along) for share in CLAMP_SHARES),
         },
         growth={
             "batch_var": one,
