@@ -149,7 +149,7 @@ class Discoveries:
                 self.unconfirmed[identity] = finding
             elif named in self.new:
                 self.new[identity] = self.new[named]
-            else:
+            elif not self._is_settled(named, related.backend):
                 confirmed = replace(finding, verdicts=verdicts, signature=named, confirmed=True)
                 self._discover(identity, confirmed, shrink_related)
 
