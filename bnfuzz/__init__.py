@@ -25,7 +25,7 @@ _PUBLIC = MappingProxyType(
     }
 )
 
-__all__ = [  # noqa: F822  # all but the version are loaded by __getattr__
+__all__ = [  # all but the version are loaded by __getattr__
     "Case",
     "Conventions",
     "Inputs",

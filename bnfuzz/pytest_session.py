@@ -8,8 +8,8 @@ from pathlib import Path
 from bnfuzz.backends.pool import Pool
 from bnfuzz.casefile import CaseFile
 from bnfuzz.corpus import KNOWN_FILE
-from bnfuzz.known import KnownFinding
-from bnfuzz.known import read as read_known
+from bnfuzz.corpus.known import KnownFinding
+from bnfuzz.corpus.known import read as read_known
 from bnfuzz.replay import Outcome, corpus_of, replay, roster
 from bnfuzz.report.text import failure_text, summary
 

@@ -12,18 +12,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from bnfuzz import known as known_findings
 from bnfuzz.backends import environments, registry
 from bnfuzz.backends.pool import Pool
 from bnfuzz.casefile import CaseFile, Expectation
+from bnfuzz.casefile.stored import failures
 from bnfuzz.corpus import KNOWN_FILE
+from bnfuzz.corpus import known as known_findings
+from bnfuzz.corpus.known import KnownFinding
 from bnfuzz.errors import BnfuzzError, InfrastructureError
 from bnfuzz.evaluation import Result, evaluate_block
 from bnfuzz.judge.verdict import FAILING, Verdict
-from bnfuzz.known import KnownFinding
 from bnfuzz.report.text import titled
 from bnfuzz.signature import signature
-from bnfuzz.storedcase import failures
 
 Standing = Literal["ok", "known", "failed", "fixed", "undecided", "unsupported"]
 

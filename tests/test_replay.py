@@ -10,9 +10,9 @@ import pytest
 from bnfuzz.backends.pool import Pool
 from bnfuzz.case import Case
 from bnfuzz.casefile import CaseFile, Expectation, State, read
+from bnfuzz.corpus.known import KnownFinding
 from bnfuzz.errors import InfrastructureError, UsageError
 from bnfuzz.judge.verdict import Kind, Verdict
-from bnfuzz.known import KnownFinding
 from bnfuzz.replay import classify, corpus_of, known_of, replay, roster
 
 

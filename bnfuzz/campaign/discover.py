@@ -23,10 +23,10 @@ from bnfuzz.backends.pool import Pool
 from bnfuzz.campaign.budget import Budget
 from bnfuzz.case import Case, Inputs, Spec
 from bnfuzz.corpus import Corpus
+from bnfuzz.corpus.known import KnownFinding
 from bnfuzz.evaluation import Result, evaluate_case
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import FAILING, Verdict
-from bnfuzz.known import KnownFinding
 from bnfuzz.relating import Related, relate_case
 from bnfuzz.shrink.findings import shrink_finding
 from bnfuzz.shrink.related import shrink_related

@@ -16,8 +16,8 @@ from typing import Any
 import click
 
 from bnfuzz import __version__
+from bnfuzz.casefile.exactjson import printable
 from bnfuzz.errors import BnfuzzError, InfrastructureError
-from bnfuzz.exactjson import printable
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {

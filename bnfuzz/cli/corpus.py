@@ -8,13 +8,12 @@ from typing import Any, TypeVar
 
 import click
 
-from bnfuzz import known
 from bnfuzz.case import Case
 from bnfuzz.casefile import CaseFile, dumps, read, write_atomic
 from bnfuzz.cli.corpus_add import add
-from bnfuzz.corpus import KNOWN_FILE, Corpus, Entry, case_paths
+from bnfuzz.corpus import KNOWN_FILE, Corpus, Entry, case_paths, known
+from bnfuzz.corpus.known import KnownFinding, Status
 from bnfuzz.errors import CaseFileError, UsageError
-from bnfuzz.known import KnownFinding, Status
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

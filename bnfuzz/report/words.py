@@ -8,7 +8,7 @@ import numpy as np
 
 from bnfuzz import formats
 from bnfuzz.case import Array, Case, Spec
-from bnfuzz.exactarray import shortest
+from bnfuzz.casefile.exactarray import shortest
 
 SHOWN_ELEMENTS = 16
 """Arrays of at most so many elements are printed whole."""

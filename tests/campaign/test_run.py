@@ -11,7 +11,7 @@ from bnfuzz.campaign.discover import Discovery
 from bnfuzz.campaign.run import Report
 from bnfuzz.casefile import read
 from bnfuzz.corpus import Corpus
-from bnfuzz.known import KnownFinding, append
+from bnfuzz.corpus.known import KnownFinding, append
 
 Run = Callable[..., Report]
 Targets = Callable[[str], str]

@@ -14,10 +14,10 @@ from bnfuzz.case import Case, Inputs, batch_norm_spec
 from bnfuzz.casefile import from_finding, read
 from bnfuzz.cli.corpus import corpus
 from bnfuzz.corpus import Corpus
+from bnfuzz.corpus.known import read as read_known
 from bnfuzz.errors import UsageError
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import Verdict
-from bnfuzz.known import read as read_known
 
 SIGNATURE = "v1/flax/batch_norm/training/y/wrong/float32-float32-float32/offset"
 

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import bnfuzz
-from bnfuzz.atomic import LEFTOVER
 from bnfuzz.case import Case, Inputs, batch_norm_spec
 from bnfuzz.casefile import CaseFile, dumps, from_finding, read
+from bnfuzz.casefile.atomic import LEFTOVER
 from bnfuzz.corpus import Corpus, case_paths, file_stem
 from bnfuzz.errors import InfrastructureError, UsageError
 from bnfuzz.finding import Finding

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bnfuzz import exactarray, formats
-from bnfuzz.exactarray import decode_array, decode_number, encode_array, encode_number, exact_bits, shortest
-from bnfuzz.exactjson import PlaceError, parse, render
+from bnfuzz import formats
+from bnfuzz.casefile import exactarray
+from bnfuzz.casefile.exactarray import decode_array, decode_number, encode_array, encode_number, exact_bits, shortest
+from bnfuzz.casefile.exactjson import PlaceError, parse, render
 
 LIMIT = 1 << 20
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from bnfuzz import versions
-from bnfuzz.atomic import locked, make_folder, write_atomic
+from bnfuzz.casefile import versions
+from bnfuzz.casefile.atomic import locked, make_folder, write_atomic
 from bnfuzz.errors import UsageError
 
 MAX_BYTES = 4 << 20

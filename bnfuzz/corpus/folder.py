@@ -18,15 +18,15 @@ from pathlib import Path
 
 import numpy as np
 
-from bnfuzz import known as known_findings
-from bnfuzz.atomic import LEFTOVER, create_atomic, locked, make_folder, remove_leftovers, write_atomic
 from bnfuzz.casefile import CaseFile, State, dumps, from_finding, merged, read
+from bnfuzz.casefile.atomic import LEFTOVER, create_atomic, locked, make_folder, remove_leftovers, write_atomic
+from bnfuzz.casefile.exactarray import exact_bits
+from bnfuzz.casefile.versions import within
+from bnfuzz.corpus import known as known_findings
+from bnfuzz.corpus.known import KnownFinding
 from bnfuzz.errors import CaseFileError, InfrastructureError, UsageError
-from bnfuzz.exactarray import exact_bits
 from bnfuzz.finding import Finding
-from bnfuzz.known import KnownFinding
 from bnfuzz.signature import first_failing, portable
-from bnfuzz.versions import within
 
 FOUND = "found"
 KNOWN_FILE = "known.toml"

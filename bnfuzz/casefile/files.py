@@ -18,29 +18,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from bnfuzz.atomic import create_atomic, write_atomic
-from bnfuzz.casetree import case_from_tree, case_id, case_tree, clipped, verdict_from_tree, verdict_tree
+from bnfuzz.casefile.exactarray import INLINE_READ, decode_array, encode_array
+from bnfuzz.casefile.exactjson import PlaceError, below, parse, render, shown
+from bnfuzz.casefile.stored import CaseFile, Expectation, Origin
+from bnfuzz.casefile.tree import case_from_tree, case_tree, clipped, verdict_from_tree, verdict_tree
 from bnfuzz.errors import CaseFileError, InternalError, UsageError
-from bnfuzz.exactarray import INLINE_READ, decode_array, encode_array
-from bnfuzz.exactjson import PlaceError, below, parse, render, shown
-from bnfuzz.storedcase import CaseFile, Expectation, Origin, State, from_finding, merged
-
-__all__ = [
-    "MAX_BYTES",
-    "SCHEMA",
-    "CaseFile",
-    "Expectation",
-    "Origin",
-    "State",
-    "case_id",
-    "create_atomic",
-    "dumps",
-    "from_finding",
-    "loads",
-    "merged",
-    "read",
-    "write_atomic",
-]
 
 SCHEMA = 1
 MAX_BYTES = 64 << 20
@@ -122,7 +104,7 @@ def _checked(document: Any, *, migrate: bool) -> dict[str, Any]:
     error = next(_validator().iter_errors(tree), None)
     if error is not None:
         problem = error.message if len(error.message) <= 300 else error.message[:200] + " … " + error.message[-90:]
-        raise PlaceError(error.json_path, f"{problem}; correct it (structure: bnfuzz/case.schema.json)")
+        raise PlaceError(error.json_path, f"{problem}; correct it (structure: bnfuzz/casefile/case.schema.json)")
     return tree
 
 
@@ -130,7 +112,7 @@ def _checked(document: Any, *, migrate: bool) -> dict[str, Any]:
 def _validator() -> Any:
     from jsonschema import Draft202012Validator
 
-    schema = json.loads(resources.files("bnfuzz").joinpath("case.schema.json").read_text("utf-8"))
+    schema = json.loads(resources.files("bnfuzz.casefile").joinpath("case.schema.json").read_text("utf-8"))
     return Draft202012Validator(schema)
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bnfuzz import known
+from bnfuzz.corpus import known
+from bnfuzz.corpus.known import KnownFinding, append, dumps, find, loads, read
 from bnfuzz.errors import InfrastructureError, UsageError
-from bnfuzz.known import KnownFinding, append, dumps, find, loads, read
 
 SIGNATURE = "v1/flax/batch_norm/training/y/wrong/float32-float32-float32/offset"
 GOOD = f'[[finding]]\nsignature = "{SIGNATURE}"\nreason = "one pass"\n'

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bnfuzz import casefile, formats, storedcase
+from bnfuzz import formats
 from bnfuzz.case import Case, Cotangent, Inputs, Layout, Mode, Operation, Spec, batch_norm_spec, expected_arrays
-from bnfuzz.casefile import CaseFile, Expectation, Origin, case_id, dumps, from_finding, loads
-from bnfuzz.casetree import clipped
+from bnfuzz.casefile import CaseFile, Expectation, Origin, case_id, dumps, files, from_finding, loads, stored
+from bnfuzz.casefile.exactarray import exact_bits
+from bnfuzz.casefile.tree import clipped
 from bnfuzz.errors import CaseFileError, InternalError
-from bnfuzz.exactarray import exact_bits
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import FINDINGS, KINDS, Information, Regime, Verdict
 
@@ -121,8 +121,8 @@ def same(first: object, second: object) -> bool:
 
 
 @settings(max_examples=150, deadline=None)
-@given(cases(), st.lists(verdicts, max_size=3).map(tuple), st.sampled_from(storedcase.STATES))
-def test_what_is_written_reads_back(case: Case, judged: tuple[Verdict, ...], state: storedcase.State) -> None:
+@given(cases(), st.lists(verdicts, max_size=3).map(tuple), st.sampled_from(stored.STATES))
+def test_what_is_written_reads_back(case: Case, judged: tuple[Verdict, ...], state: stored.State) -> None:
     file = CaseFile(
         case=case,
         state=state,
@@ -190,7 +190,7 @@ def test_large_arrays_are_packed() -> None:
 
 
 def test_the_schema_speaks_the_language_of_the_code() -> None:
-    schema = casefile._validator().schema
+    schema = files._validator().schema
     spec, verdict = (schema["$defs"][name] for name in ("spec", "verdict"))
     names = [field.name for field in fields(Spec)]
     assert sorted(spec["required"]) == sorted(spec["properties"]) == sorted(names)
@@ -204,11 +204,11 @@ def test_the_schema_speaks_the_language_of_the_code() -> None:
     assert spec["properties"]["operation"]["enum"] == list(get_args(Operation))
     assert spec["properties"]["cotangent"]["enum"] == list(get_args(Cotangent))
     assert spec["properties"]["steps"]["items"]["enum"] == list(get_args(Mode))
-    assert set(schema["properties"]["state"]["enum"]) == set(storedcase.STATES)
+    assert set(schema["properties"]["state"]["enum"]) == set(stored.STATES)
     assert set(schema["properties"]["case"]["properties"]["inputs"]["properties"]) == {
         field.name for field in fields(Inputs)
     }
-    casefile._validator().check_schema(schema)
+    files._validator().check_schema(schema)
 
 
 def test_texts_from_frameworks_are_made_fit() -> None:
@@ -223,14 +223,14 @@ def test_texts_from_frameworks_are_made_fit() -> None:
 
 def test_a_writer_that_loses_bits_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     file = small_file()
-    monkeypatch.setattr("bnfuzz.exactarray.shortest", lambda value, kind: float(f"{value:.3g}"))
+    monkeypatch.setattr("bnfuzz.casefile.exactarray.shortest", lambda value, kind: float(f"{value:.3g}"))
     with pytest.raises((InternalError, CaseFileError)):
         dumps(file)
 
 
 def test_migration_steps_are_taken_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = {-1: lambda tree: tree | {"state": "opened"}, 0: lambda tree: tree | {"state": tree["state"][:4]}}
-    monkeypatch.setattr(casefile, "MIGRATIONS", steps)
+    monkeypatch.setattr(files, "MIGRATIONS", steps)
     old = json.dumps(changed("schema", -1))
     assert loads(old, "old.json", migrate=True).state == "open"
     with pytest.raises(CaseFileError, match="run `bnfuzz corpus migrate`"):

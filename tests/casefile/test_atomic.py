@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bnfuzz.atomic import LEFTOVER, create_atomic, locked, make_folder, remove_leftovers, write_atomic
+from bnfuzz.casefile.atomic import LEFTOVER, create_atomic, locked, make_folder, remove_leftovers, write_atomic
 from bnfuzz.errors import InfrastructureError, UsageError
 
 

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bnfuzz import casefile
-from bnfuzz.casefile import case_id, dumps, loads, read
+from bnfuzz.casefile import case_id, dumps, files, loads, read
 from bnfuzz.errors import CaseFileError, UsageError
 
 TEXT = """\
@@ -189,7 +188,7 @@ def test_things_that_are_no_regular_file(tmp_path: Path) -> None:
 
 
 def test_files_above_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(casefile, "MAX_BYTES", 100)
+    monkeypatch.setattr(files, "MAX_BYTES", 100)
     (tmp_path / "x.json").write_text(" " * 101)
     with pytest.raises(CaseFileError, match="is larger than 100 bytes, the limit; shrink the case"):
         read(tmp_path / "x.json")

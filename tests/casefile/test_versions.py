@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bnfuzz.casefile.versions import check_range, within
 from bnfuzz.errors import UsageError
-from bnfuzz.versions import check_range, within
 
 TABLE = [
     ("0.12.8", ">=0.12", True),

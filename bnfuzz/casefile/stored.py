@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, get_args
 
-from bnfuzz import versions
 from bnfuzz.case import Array, Case
-from bnfuzz.casetree import case_id
+from bnfuzz.casefile import versions
+from bnfuzz.casefile.tree import case_id
 from bnfuzz.errors import UsageError
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import FINDINGS, Verdict

@@ -18,7 +18,7 @@ import numpy as np
 
 from bnfuzz import formats
 from bnfuzz.case import Array
-from bnfuzz.exactjson import PlaceError, below, shown
+from bnfuzz.casefile.exactjson import PlaceError, below, shown
 from bnfuzz.formats import Format
 
 INLINE_WRITTEN = 256
