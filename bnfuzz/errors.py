@@ -27,3 +27,13 @@ class InfrastructureError(BnfuzzError):
 
 class InternalError(BnfuzzError):
     """A broken invariant of this package itself (a NaN in an error bound, say); always a bug to report."""
+
+
+def printable(text: str) -> str:
+    """The text without terminal control characters and lone surrogates: each becomes U+FFFD."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in "\n\t" or (ord(char) >= 160 and not 0xD800 <= ord(char) < 0xE000) else "�"
+        for char in text
+    )

@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 
 from bnfuzz import __version__
-from bnfuzz.casefile.exactjson import printable
+from bnfuzz.errors import printable
 
 FEATURES = (
     *("sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl"),

@@ -10,6 +10,8 @@ import json
 import math
 from typing import Any
 
+from bnfuzz.errors import printable
+
 MAX_DEPTH = 16
 MAX_TOKENS = 1_000_000
 MAX_NUMBER = 1_100
@@ -124,16 +126,6 @@ def _check(tree: Any) -> None:
                     for index, item in enumerate(value)
                     if isinstance(item, dict | list | str | _Flaw)
                 )
-
-
-def printable(text: str) -> str:
-    """The text without terminal control characters and lone surrogates: each becomes U+FFFD."""
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char.isprintable() or char in "\n\t" or (ord(char) >= 160 and not 0xD800 <= ord(char) < 0xE000) else "�"
-        for char in text
-    )
 
 
 def render(tree: Any) -> str:

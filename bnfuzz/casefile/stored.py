@@ -63,8 +63,8 @@ class Expectation:
 
     def applies(self, backend: str, version: str | None = None) -> bool:
         """Whether it speaks of this backend at this version (None: any)."""
-        name = portable(backend)
-        named = name == self.backend or fnmatch.fnmatchcase(name, self.backend)
+        names = (backend, portable(backend))
+        named = self.backend in names or any(fnmatch.fnmatchcase(name, self.backend) for name in names)
         return named and versions.within(version, self.versions)
 
     def matches(self, verdicts: tuple[Verdict, ...]) -> bool:

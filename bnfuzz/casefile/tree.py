@@ -15,8 +15,8 @@ import numpy as np
 
 from bnfuzz.case import MAX_ELEMENTS, Case, Inputs, Spec, expected_arrays
 from bnfuzz.casefile.exactarray import decode_array, decode_number, encode_array, encode_number, exact_bits
-from bnfuzz.casefile.exactjson import PlaceError, below, printable
-from bnfuzz.errors import UsageError
+from bnfuzz.casefile.exactjson import PlaceError, below
+from bnfuzz.errors import UsageError, printable
 from bnfuzz.formats import of
 from bnfuzz.judge.verdict import Verdict
 

@@ -16,8 +16,7 @@ from typing import Any
 import click
 
 from bnfuzz import __version__
-from bnfuzz.casefile.exactjson import printable
-from bnfuzz.errors import BnfuzzError, InfrastructureError
+from bnfuzz.errors import BnfuzzError, InfrastructureError, printable
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {

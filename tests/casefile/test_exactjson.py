@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bnfuzz.casefile import exactjson
-from bnfuzz.casefile.exactjson import PlaceError, below, parse, printable, render
+from bnfuzz.casefile.exactjson import PlaceError, below, parse, render
+from bnfuzz.errors import printable
 
 leaves = st.none() | st.booleans() | st.integers(-(10**18), 10**18) | st.floats(allow_nan=False, allow_infinity=False)
 texts = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs")), max_size=20)

@@ -137,7 +137,7 @@ def test_append_never_touches_what_it_cannot_read_or_finish(tmp_path: Path, monk
 
 
 def test_the_committed_list_is_readable() -> None:
-    folder = Path(__file__).parents[1] / "corpus"
+    folder = Path(__file__).parents[2] / "corpus"
     read(folder / "known.toml")
     example = (folder / "README.md").read_text("utf-8").split("```toml\n")[1].split("```")[0]
     (entry,) = loads(example, "README.md")
