@@ -5,8 +5,7 @@ RMS norm, which takes no mean, has no such limit. Since the exact sum is 0,
     |Σ dx_observed| = |Σ (dx_observed − dx)| ≤ Σ bound(dx)
 
 and the kind, where that fails, is the judge's verdict on dx. The ratio is of interest by itself: the errors that
-all elements of a group share (that of γ·r, and that of mean(g·x̂) as long as Σx̂ is near 0) cancel in the sum, so it
-stays far below 1 unless a term of dx is wrong.
+all elements of a group share (that of γ·r, and that of mean(g·x̂) as long as Σx̂ is near 0) cancel in the sum.
 """
 
 from __future__ import annotations

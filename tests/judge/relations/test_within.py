@@ -178,3 +178,12 @@ def test_no_accusation_of_its_own(name):
         for k, verdict in enumerate(related[relation]):
             kinds = {output.kinds[k] for output in judged.outputs if output.name == verdict.output}
             assert verdict.kind not in FINDINGS or verdict.kind in kinds
+
+
+def test_a_rightful_overflow_in_one_block_is_no_violation():
+    names = ("data_format", "parameter_format", "statistics_format")
+    spec = replace(batch_norm_spec((4, 2), 1, eps=1e-2), **dict.fromkeys(names, "float16"))
+    inputs = noise(spec, 2)
+    inputs.x[0] *= 64  # batch_var fits, 256 times as much does not
+    kinds = {relate(of_kernel(), "k", spec, inputs, seed=seed)["scaling"][0].kind for seed in range(16)}
+    assert kinds == {"ok"}
