@@ -145,13 +145,13 @@ class TrackedArithmetic:
         """Sum over `axes` divided by the count: one more rounding, which covers a product with a rounded 1/n.
 
         A mean that is updated value by value (Welford) divides n times, and of the k-th underflow k/n is left in the
-        end: (n + 1)/2 of them in all.
+        end: (n + 1)/2 of them in all, even where the sum is 0.
         """
         count = self._count(a, axes)
         v, e, flag = self._total(a, axes)
-        zero = self._is_zero(v, e)
-        e = e / count + np.where(zero, 0.0, max(count - 1, 0) / 2 * self._loss(flag.ndim))
-        return self._round(self.values.divide(v, count), e, flag, zero)
+        empty = np.all(self._is_zero(a.v, a.e), axis=axes, keepdims=True)
+        updates = np.where(empty, 0.0, max(count - 1, 0) / 2 * self._loss(flag.ndim))
+        return self._round(self.values.divide(v, count), e / count + updates, flag, self._is_zero(v, e))
 
     def divide(self, a: Tracked, count: int) -> Tracked:
         """a divided by a positive integer, rounded once."""
