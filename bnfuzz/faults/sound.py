@@ -22,9 +22,10 @@ from bnfuzz.formats import FormatName
 class Sound:
     """A kernel that computes batch norm.
 
-    verdict   "ok": no finding on any input, but `range` where its own intermediates overflow or underflow;
-              "unstable": beyond the bound on some inputs, `why` says on which; "wrong": likewise, beyond every bound
-    needs     fields of Conventions under which it is so
+    verdict     "ok": no finding on any input, but `range` where its own intermediates overflow or underflow;
+                "unstable": beyond the bound on some inputs, `why` says on which; "wrong": likewise, beyond every bound
+    overflows   where its own intermediates overflow, and a sound kernel's do not, it is `nonfinite`
+    needs       fields of Conventions under which it is so
     """
 
     name: str
@@ -32,6 +33,7 @@ class Sound:
     kernel: Kernel
     verdict: Literal["ok", "unstable", "wrong"] = "ok"
     why: str = ""
+    overflows: bool = False
     needs: Mapping[str, Any] = field(default_factory=dict)
 
     def conventions(self, base: Conventions) -> Conventions:
@@ -43,11 +45,9 @@ def _sound(name: str, description: str, *, working: FormatName | None = None, **
     return Sound(name=name, description=description, kernel=replace(CLEAN, working=working, **steps))
 
 
-def _unstable(
-    name: str, description: str, why: str, verdict: Literal["unstable", "wrong"] = "unstable", **steps: Any
-) -> Sound:
+def _unstable(name: str, description: str, why: str, **steps: Any) -> Sound:
     kernel = replace(CLEAN, **steps)
-    return Sound(name=name, description=description, kernel=kernel, verdict=verdict, why=why)
+    return Sound(name=name, description=description, kernel=kernel, verdict="unstable", why=why)
 
 
 def autodiff_dx(p: Pass) -> Array:
@@ -202,18 +202,21 @@ KERNELS = (
         OFF_CENTRE,
         variance=variances.corrected_two_pass,
     ),
-    _unstable(
-        "folded",
-        "y = a*x + (beta - a*mean); sound in inference",
-        "a mean far larger than the spread, in training",
-        affine=affine.folded,
+    Sound(
+        name="folded",
+        description="y = a*x + (beta - a*mean); sound in inference",
+        kernel=replace(CLEAN, affine=affine.folded),
+        verdict="unstable",
+        why="a mean far larger than the spread, in training",
+        overflows=True,
     ),
-    _unstable(
-        "shifted_one_pass",
-        "one pass over x - x_0",
-        "a first value that is an outlier of its channel",
-        "wrong",
-        variance=variances.shifted_one_pass,
+    Sound(
+        name="shifted_one_pass",
+        description="one pass over x - x_0",
+        kernel=replace(CLEAN, variance=variances.shifted_one_pass),
+        verdict="wrong",
+        why="a first value that is an outlier of its channel",
+        overflows=True,
     ),
 )
 

@@ -27,7 +27,7 @@ def information_of(
     # An output whose a-priori range is 0 (n = 1, a constant channel's variance) is fixed by the mathematics alone.
     telling |= judged & (apriori == 0) & np.isfinite(exact.bound)
     # Twice the range is the furthest that two results within it are apart: a limit beyond that decides nothing.
-    limited = judged & (exact.bound < exact.raw_bound) & (exact.bound < 2 * apriori)
+    limited = judged & (exact.bound < exact.raw_bound) & (exact.bound / 2 < apriori)
     any_telling = np.any(telling.reshape(trials, -1), axis=1)
     any_limited = np.any(limited.reshape(trials, -1), axis=1)
     return tuple(

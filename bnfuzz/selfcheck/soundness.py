@@ -20,7 +20,7 @@ from bnfuzz.faults.sound import Sound
 from bnfuzz.faults.together import run_together
 from bnfuzz.judge.compare import judge
 from bnfuzz.judge.verdict import FAILING, Verdict
-from bnfuzz.numerics.reference import Reference
+from bnfuzz.numerics.reference import Reference, Rung
 from bnfuzz.selfcheck.attempt import attempt
 from bnfuzz.selfcheck.pairs import PAIRS, Pair, largest_told, pair_name
 from bnfuzz.selfcheck.sieve import suspects_of
@@ -42,6 +42,9 @@ SOAK_SIZE = 256
 """Elements of a trial of a soak, at most."""
 
 KEPT_ALARMS = 20
+
+FINER: tuple[Rung, ...] = ("double-double", "mpmath")
+"""Rungs of the reference for suspected trials: what is left of its own error must not stand in for an answer."""
 
 ALLOWED: Mapping[str, frozenset[str]] = MappingProxyType(
     {"ok": frozenset(), "unstable": frozenset({"unstable"}), "wrong": frozenset({"unstable", "wrong"})}
@@ -173,21 +176,32 @@ class Soundness:
         outputs: Outputs,
         tally: PairTally,
     ) -> None:
-        # On a finer rung: what is left of the reference's own error must not stand in for an answer.
-        judged = judge(References(inputs, "double-double").of(spec, conventions), outputs)
-        for output in judged.outputs:
-            tally.output(output.name).uncertain += output.kinds.count("uncertain")
-        for trial in judged.failing():
-            k = int(trial)
-            named = [judged.headline(k, (output.name,)) for output in judged.outputs if output.kinds[k] in FAILING]
-            verdicts = tuple(verdict for verdict in named if verdict is not None)
-            self._look(sound, spec, inputs.trial(k), conventions, verdicts)
+        for rung in FINER:
+            judged = judge(References(inputs, rung).of(spec, conventions), outputs)
+            unsure = np.array(
+                [any(output.kinds[k] == "uncertain" for output in judged.outputs) for k in range(inputs.trials)]
+            )
+            last = rung == FINER[-1]
+            for k in judged.failing().tolist():
+                if last or not unsure[k]:
+                    named = [
+                        judged.headline(k, (output.name,)) for output in judged.outputs if output.kinds[k] in FAILING
+                    ]
+                    verdicts = tuple(verdict for verdict in named if verdict is not None)
+                    self._look(sound, spec, inputs.trial(k), conventions, verdicts)
+            if last:
+                for output in judged.outputs:
+                    tally.output(output.name).uncertain += output.kinds.count("uncertain")
+            if not unsure.any():
+                return
+            inputs, outputs = inputs.select(unsure), outputs.select(unsure)
 
     def _look(
         self, sound: Sound, spec: Spec, inputs: Inputs, conventions: Conventions, verdicts: tuple[Verdict, ...]
     ) -> None:
         """A trial's failing verdicts: a false alarm, unless they are what the kernel is known for."""
-        worse = tuple(verdict for verdict in verdicts if verdict.kind not in ALLOWED[sound.verdict])
+        allowed = ALLOWED[sound.verdict] | ({"nonfinite"} if sound.overflows else set())
+        worse = tuple(verdict for verdict in verdicts if verdict.kind not in allowed)
         if len(worse) < len(verdicts):
             self.strayed[sound.name] = self.strayed.get(sound.name, 0) + 1
         identity = signature(spec, f"sound:{sound.name}", worse)
