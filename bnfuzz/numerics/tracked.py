@@ -57,8 +57,9 @@ def _tiers(subject: float, rung: float, rank: int) -> Float:
 def bounds_product(a: Float, b: Float) -> Float:
     """a·b of non-negative numbers where 0·∞ is 0: a bound of zero is exact, whatever it meets."""
     with np.errstate(invalid="ignore", over="ignore"):
-        product = a * b
-    return np.where((a == 0) | (b == 0), 0.0, product)
+        product: Float = a * b
+    # Looked for only where it shows: this is the most frequent operation of all.
+    return np.where((a == 0) | (b == 0), 0.0, product) if np.isnan(product).any() else product
 
 
 class TrackedArithmetic:
