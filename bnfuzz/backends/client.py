@@ -30,6 +30,7 @@ ONE_THREAD = MappingProxyType(
         "MKL_NUM_THREADS": "1",
         "NUMEXPR_NUM_THREADS": "1",
         "VECLIB_MAXIMUM_THREADS": "1",
+        "MXNET_ENGINE_TYPE": "NaiveEngine",
         "MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "0",
         "JAX_PLATFORMS": "cpu",
         "TF_CPP_MIN_LOG_LEVEL": "2",

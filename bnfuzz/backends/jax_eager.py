@@ -15,4 +15,7 @@ class JaxEager(Backend):
     conventions = scratch_conventions("bnfuzz/backends/jax_eager.py")
 
     def compile(self, spec: Spec) -> Program:
-        return program_of(differentiated(spec, plain_forward(spec, self.conventions)))
+        import jax
+
+        step_by_step = differentiated(spec, plain_forward(spec, self.conventions))
+        return program_of(lambda arrays: step_by_step(jax.device_put(arrays)))

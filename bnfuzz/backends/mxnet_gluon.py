@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bnfuzz.backends.base import Arrays, Backend, Computed, Program
-from bnfuzz.backends.mxnet_arrays import recorded, scalars, start_mxnet, to_mxnet
+from bnfuzz.backends.mxnet_arrays import fill, recorded, scalars, start_mxnet, to_mxnet
 from bnfuzz.backends.mxnet_operator import operator_conventions
 from bnfuzz.case import Spec
 
@@ -47,7 +47,7 @@ class MXNetGluon(Backend):
             handed: dict[str, Any] = {name: to_mxnet(arrays[name]) for name in ("x", "cotangent") if name in arrays}
             parameters = {name: parameter for name, parameter in held_in.items() if name in arrays}
             for name, parameter in parameters.items():
-                parameter.set_data(to_mxnet(arrays[name]))
+                fill(parameter.data(), arrays[name])
             handed["x"].attach_grad()
             y, _ = recorded(spec, lambda: (layer(handed["x"]), {}), handed.get("cotangent"))
             outputs = {"y": y.asnumpy(), "dx": handed["x"].grad.asnumpy()}

@@ -21,7 +21,7 @@ from bnfuzz.campaign.discover import Discoveries, Discovery
 from bnfuzz.campaign.draw import each_plan, vocabulary
 from bnfuzz.campaign.settings import Settings
 from bnfuzz.campaign.tally import BackendTally, Tally
-from bnfuzz.case import Inputs, Spec
+from bnfuzz.case import OUTPUT_NAMES, Inputs, Spec
 from bnfuzz.conventions import FormatTriple
 from bnfuzz.corpus import Corpus
 from bnfuzz.errors import UsageError
@@ -44,6 +44,9 @@ RELATED_TRIALS = 6
 
 TARGET_RANGE = 12.0
 """log10 of a severity is clipped to ±12 for `target`, which wants finite numbers."""
+
+FRUITLESS_ROUNDS = 3
+"""After so many rounds of which no backend took a trial, the filters leave nothing."""
 
 SMALL = 512
 """n·C up to which a trial counts as small in the closing table."""
@@ -86,6 +89,7 @@ class Campaign:
         # Asked before the clock starts: it brings every worker up.
         self._versions = {name: pool.versions(name) for name in asked.backends}
         self._triples = self._accepted_formats()
+        self._refuse_outputs_that_nobody_offers()
         for name in asked.backends:
             self.tally.backends[name] = BackendTally(slow=pool.backend(name).slow)
         self.budget = Budget(asked, clock)
@@ -100,6 +104,8 @@ class Campaign:
             while not self._over():
                 self._round(self.tally.rounds)
                 self.tally.rounds += 1
+                if self.tally.rounds >= FRUITLESS_ROUNDS and not self.tally.tried:
+                    raise UsageError("no backend takes any case that the filters leave; widen --format or --mode")
             self.discoveries.settle()
         except KeyboardInterrupt:
             interrupted = True
@@ -114,7 +120,7 @@ class Campaign:
         )
 
     def _over(self) -> bool:
-        return self.budget.spent(self.tally.judged, self.discoveries.waiting)
+        return self.budget.spent(self.tally.tried, self.discoveries.waiting)
 
     def _round(self, number: int) -> None:
         conventions = [self._pool.conventions(name) for name in self.asked.backends]
@@ -175,7 +181,7 @@ class Campaign:
         """Trials of the next plan: fewer than K where a budget of cases is nearly spent."""
         if self.asked.cases is None:
             return self.asked.trials
-        left = self.asked.cases - self.tally.judged
+        left = self.asked.cases - self.tally.tried
         return min(self.asked.trials, max(1, -(-left // len(self.asked.backends))))
 
     def _aim(self, result: Result) -> None:
@@ -192,6 +198,12 @@ class Campaign:
         for result in results.values():
             for step in result.steps:
                 self.tally.rungs.update(step.reference.rungs)
+
+    def _refuse_outputs_that_nobody_offers(self) -> None:
+        offered = {output for name in self.asked.backends for output in self._pool.conventions(name).outputs}
+        if self.asked.outputs and not offered & set(self.asked.outputs):
+            names = ", ".join(output for output in OUTPUT_NAMES if output in offered)
+            raise UsageError(f"--output {', '.join(self.asked.outputs)}: no backend offers it; they offer {names}")
 
     def _accepted_formats(self) -> tuple[FormatTriple, ...]:
         """Format triples that at least one backend accepts, in their order; refuses filters that leave none."""

@@ -96,4 +96,10 @@ class Tally:
 
     @property
     def judged(self) -> int:
+        """Judged trials over all backends."""
         return sum(backend.judged for backend in self.backends.values())
+
+    @property
+    def tried(self) -> int:
+        """Judged trials, and those that failed or said nothing: what a budget of cases counts."""
+        return sum(backend.judged + backend.failed_calls + backend.vacuous for backend in self.backends.values())

@@ -102,9 +102,15 @@ def corpus(tmp_path: Path) -> Corpus:
 @pytest.fixture
 def campaign(pool: Pool) -> Callable[..., Report]:
     """Runs a campaign to its end and returns its report; `announced` collects what was announced."""
+    shared = pool
 
     def run(
-        backends: tuple[str, ...], corpus: Corpus | None, announced: list[Discovery] | None = None, **asked: Any
+        backends: tuple[str, ...],
+        corpus: Corpus | None,
+        announced: list[Discovery] | None = None,
+        *,
+        pool: Pool = shared,
+        **asked: Any,
     ) -> Report:
         budget = {"cases": 600} if "minutes" not in asked and "cases" not in asked else {}
         settings = Settings(backends=backends, **(budget | asked))
