@@ -10,6 +10,9 @@ from bnfuzz.numerics.rules import Rules
 from bnfuzz.numerics.tracked import RUNG, TIERS, Tracked, TrackedArithmetic, bounds_product
 from bnfuzz.numerics.values import Float
 
+HALF = 0.5
+"""The derivative of 1/√s is −½·r³; half of a cube that is just normal underflows (seen in flax at σ = 4e12)."""
+
 AUTODIFF_ROUNDINGS = 3
 """Products that automatic differentiation of 1/√ forms beyond the ones written here (r², r³, γr³)."""
 
@@ -104,11 +107,11 @@ def input_gradient(
     dx = a.at_risk(
         dx,
         a.may_underflow(square),
-        a.may_underflow(cube),
-        a.may_underflow(scaled_cube),
+        a.may_underflow(cube, HALF),
+        a.may_underflow(scaled_cube, HALF),
         scaled_product,
         a.multiply(square, a.total(product, problem.reduced)),
-        a.may_underflow(through_variance),
+        a.may_underflow(through_variance, HALF / problem.n),
     )
     return a.store(dx, rules.data)
 

@@ -230,9 +230,9 @@ class TrackedArithmetic:
             flag = flag | part.flag
         return Tracked(a.v, a.e, np.broadcast_to(flag, np.shape(a.flag)).copy())
 
-    def may_underflow(self, a: Tracked) -> Tracked:
-        """a, flagged also where it is below the subject's smallest normal number without being 0."""
-        magnitude = self.values.magnitude(a.v)
+    def may_underflow(self, a: Tracked, share: float = 1.0) -> Tracked:
+        """a, flagged also where `share` times it is below the subject's smallest normal number without being 0."""
+        magnitude = self.values.magnitude(a.v) * share
         tiny = (magnitude > 0) & (magnitude < self.subject.smallest_normal)
         return Tracked(a.v, a.e, a.flag | tiny)
 
