@@ -2,6 +2,8 @@
 PYTHON ?= python3
 SEED ?= 1
 MINUTES ?= 1
+CORPUS ?= corpus
+BACKENDS ?= numpy jax jax-eager jax-pmean flax flax-slow-variance mxnet mxnet-scratch mxnet-gluon
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -22,8 +24,9 @@ $(VENV)/main.ready: pyproject.toml
 mxnet: $(VENV)/main.ready
 	@$(BIN)/bnfuzz backends install mxnet || echo "going on without MXNet"
 
+# Those of these backends take part that can run here; the rest is named with the reason.
 fuzz: env
-	$(BIN)/bnfuzz fuzz --minutes $(MINUTES) --seed $(SEED)
+	$(BIN)/bnfuzz fuzz --minutes $(MINUTES) --seed $(SEED) --corpus $(CORPUS) $(addprefix --backend ,$(BACKENDS))
 
 lint: $(VENV)/main.ready
 	$(BIN)/ruff check .
