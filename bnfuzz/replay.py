@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -21,7 +20,8 @@ from bnfuzz.corpus import known as known_findings
 from bnfuzz.corpus.known import KnownFinding
 from bnfuzz.errors import BnfuzzError, InfrastructureError
 from bnfuzz.evaluation import Result, evaluate_block
-from bnfuzz.judge.verdict import FAILING, Verdict
+from bnfuzz.judge.verdict import FAILING, Verdict, precedence
+from bnfuzz.relating import relate_case
 from bnfuzz.report.text import titled
 from bnfuzz.signature import signature
 
@@ -45,13 +45,10 @@ class Outcome:
     backend: str
     version: str | None
     result: Result
+    verdicts: tuple[Verdict, ...]
     standing: Standing
     reason: str = ""
     link: str = ""
-
-    @cached_property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        return self.result.verdicts(0)
 
     @property
     def title(self) -> str:
@@ -67,11 +64,36 @@ def replay(
     outcomes = {}
     for name in names:
         version = pool.version(name)
-        standing, reason, link = classify(file, name, version, results[name].verdicts(0), known)
+        verdicts = results[name].verdicts(0)
+        if results[name].judged and _records_a_relation(file, name, version):
+            verdicts = _joined(verdicts, relate_case(pool, name, file.case))
+        standing, reason, link = classify(file, name, version, verdicts, known)
         outcomes[name] = Outcome(
-            backend=name, version=version, result=results[name], standing=standing, reason=reason, link=link
+            backend=name,
+            version=version,
+            result=results[name],
+            verdicts=verdicts,
+            standing=standing,
+            reason=reason,
+            link=link,
         )
     return outcomes
+
+
+def _records_a_relation(file: CaseFile, backend: str, version: str | None) -> bool:
+    """Whether a recorded failure is one that only several calls together show."""
+    kinds = {kind for entry in file.expected(backend, version) for kind in entry.findings.values()}
+    return bool(kinds & {"leak", "nondeterministic"})
+
+
+def _joined(verdicts: tuple[Verdict, ...], related: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+    """One verdict per output, the first by precedence."""
+    found = {verdict.output: verdict for verdict in verdicts}
+    for verdict in related:
+        known = found.get(verdict.output)
+        if known is None or precedence(verdict.kind) < precedence(known.kind):
+            found[verdict.output] = verdict
+    return tuple(found.values())
 
 
 def classify(

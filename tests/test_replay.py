@@ -112,3 +112,30 @@ def test_roster(monkeypatch: pytest.MonkeyPatch) -> None:
         roster(["nix"])
     with pytest.raises(InfrastructureError, match=r"backend mxnet cannot run here: .*install"):
         roster(["mxnet"])
+
+
+TWO_CHANNELS = ((1.0, 1.0), (2.0, 3.0), (4.0, 5.0))
+
+LEAKY = """
+import numpy as np
+
+def leaks(x, gamma, beta, *, eps, axis):
+    axes = tuple(i for i in range(x.ndim) if i != axis)
+    shape = [-1 if i == axis else 1 for i in range(x.ndim)]
+    y = (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + x.dtype.type(eps))
+    y = y * gamma.reshape(shape) + beta.reshape(shape)
+    # The last bit of every value tells whether anything anywhere is negative.
+    return np.nextafter(y, np.inf).astype(x.dtype) if (x < 0).any() else y
+"""
+
+
+def test_a_recorded_leak_is_looked_for_again(
+    write_case: Callable[..., Path], plain_case: Callable[..., Case], tmp_path: Path
+) -> None:
+    file = tmp_path / "leaky.py"
+    file.write_text(LEAKY)
+    backend = f"target:{file}:leaks"
+    stored = read(write_case("a.json", case=plain_case(TWO_CHANNELS), expect={"y": "leak"}, backend=backend))
+    with Pool() as pool:
+        (outcome,) = replay(pool, stored, (backend,)).values()
+    assert (outcome.standing, [v.kind for v in outcome.verdicts if v.output == "y"]) == ("known", ["leak"])
