@@ -30,10 +30,10 @@ from bnfuzz.judge.relations import EXACT
 from bnfuzz.relating import relate_block
 from bnfuzz.strategies import Plan, label
 
-SLOW_PLANS = 8
-"""A slow backend sees every eighth plan …"""
+SLOW_PLANS = 24
+"""A slow backend sees every so many plans …"""
 
-SLOW_TRIALS = 4
+SLOW_TRIALS = 8
 """… and at most this many of its trials."""
 
 RELATED_PLANS = 16

@@ -125,8 +125,7 @@ def _judge_output(
     ratio = _ratio(error, exact, passed & ~finite)
     ratio[exact.undefined] = np.nan
     information = information_of(reference, name, exact, apriori, judged)
-    outcome = tuple(_joined(kinds[trial], judged[trial], information[trial]) for trial in range(trials))
-    severity = np.array([_severity(ratio[trial], kinds[trial], outcome[trial]) for trial in range(trials)])
+    outcome, severity = _outcomes(kinds, judged, ratio, information, passed | exact.undefined)
     return OutputJudgement(name, outcome, severity, information, ratio, kinds, observed, tuple(why))
 
 
@@ -174,25 +173,40 @@ def _ratio(error: Float, exact: OutputReference, correct_overflow: Flag) -> Floa
     return ratio
 
 
-def _severity(ratio: Float, kinds: NDArray[np.object_], outcome: Kind) -> float:
-    """The largest ratio: of the elements that gave the output its kind, where that is a finding."""
-    if outcome in FINDINGS:
-        ratio = ratio[kinds == outcome]
-    return float(np.max(np.where(np.isnan(ratio), 0.0, ratio), initial=0.0))
+def _outcomes(
+    kinds: NDArray[np.object_], judged: Flag, ratio: Float, information: tuple[Information, ...], unsuspicious: Flag
+) -> tuple[tuple[Kind, ...], Float]:
+    """Per trial, the kind of the output and the largest ratio of the elements that gave it.
+
+    Most trials have no failing element: for those nothing is looked at one by one.
+    """
+    trials = len(kinds)
+    flat = np.where(np.isnan(ratio), 0.0, ratio).reshape(trials, -1)
+    severity: Float = np.max(flat, axis=1, initial=0.0)
+    plain = np.all(unsuspicious.reshape(trials, -1), axis=1)
+    some = np.any(judged.reshape(trials, -1), axis=1)
+    outcome: list[Kind] = []
+    for trial in range(trials):
+        if not plain[trial]:
+            kind = _joined(kinds[trial][judged[trial]].tolist(), information[trial])
+            if kind in FINDINGS:
+                severity[trial] = np.max(flat[trial][kinds[trial].ravel() == kind], initial=0.0)
+            outcome.append(kind)
+        elif some[trial]:
+            outcome.append("vacuous" if information[trial] == "vacuous" else "ok")
+        else:
+            outcome.append("vacuous" if judged[trial].size else "ok")
+    return tuple(outcome), severity
 
 
-def _joined(kinds: NDArray[np.object_], judged: Flag, information: Information) -> Kind:
-    """One kind for the output: the first by precedence; `uncertain` before `ok`; `vacuous` where nothing was judged."""
-    present = set(kinds[judged].ravel().tolist())
-    findings = [kind for kind in present if precedence(kind) < precedence("ok")]
+def _joined(kinds: list[Kind], information: Information) -> Kind:
+    """One kind for an output with failing elements: the first by precedence; `uncertain` before `ok`."""
+    findings = [kind for kind in set(kinds) if kind in FINDINGS]
     if findings:
-        worst: Kind = min(findings, key=precedence)
-        return worst
-    if "uncertain" in present:
+        return min(findings, key=precedence)
+    if "uncertain" in kinds:
         return "uncertain"
-    if not present:
-        return "vacuous" if judged.size else "ok"
-    return "vacuous" if information == "vacuous" else "ok"
+    return "vacuous" if information == "vacuous" or not kinds else "ok"
 
 
 def _verdict(reference: Reference, output: OutputJudgement, trial: int) -> Verdict:
