@@ -10,7 +10,7 @@ from bnfuzz.case import Case, Spec, expected_outputs
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import Verdict
 from bnfuzz.report.columns import columns
-from bnfuzz.report.words import inputs_words, number, place, ratio, spec_words, zero_note
+from bnfuzz.report.words import inputs_words, noise_note, number, place, ratio, spec_words, zero_note
 from bnfuzz.signature import first_failing, signature
 
 HEADER = ("output", "at", "exact", "observed", "bound", "error/bound", "ULPs", "kind")
@@ -135,6 +135,9 @@ def _details(spec: Spec, first: Verdict, bad: list[Verdict]) -> list[str]:
         f"{first.output}: {first.failing} of {size} elements {first.kind}; n = {first.n}, κ = {first.kappa:.4g} "
         f"(condition number of that channel), regime {first.regime}"
     )
+    noise = noise_note(first.bound, first.n)
+    if noise and not zero_note(first.exact, first.bound, first.n):
+        lines.append(f"{first.output}{place(first.index)}: {noise}")
     if first.raw_bound != first.bound:
         lines.append(f"bound without the hard limit: {first.raw_bound:.3g}")
     if math.isfinite(first.tolerance):

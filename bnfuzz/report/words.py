@@ -20,6 +20,10 @@ ZERO_SHARE = 2.0**-40
 """Below this share of its bound an exact value counts as zero in words; nothing is judged by it."""
 
 
+FEW_VALUES = 16
+"""Below so many values per statistic, expected noise and worst case are too near each other to be told apart."""
+
+
 def number(value: float, format_name: str = "float32") -> str:
     """A number to as many digits as tell neighbours of its format apart."""
     return repr(float(value)) if format_name == "float64" else f"{float(value):.9g}"
@@ -120,3 +124,18 @@ def zero_note(exact: float, bound: float, n: int, *, rung_bound: float = 0.0) ->
         return "the exact value is zero, and nothing else is allowed"
     typical = f", typically near {bound / math.sqrt(n):.2g}" if n > 1 else ""
     return f"the exact value is zero: noise up to {bound:.2g} is expected{typical}"
+
+
+def noise_note(bound: float, n: int) -> str:
+    """The noise to be expected beside the bound, which is a worst case: a hint, and nothing is judged by it.
+
+    Rounding errors of random sign add up to the square root of what G errors of one sign do, and G is n for a running
+    sum, about log2(n) for a balanced tree; other orders lie between the two.
+    """
+    if n < FEW_VALUES or not 0 < bound < math.inf:
+        return ""
+    running, tree = bound / math.sqrt(n), bound / math.sqrt(math.log2(n))
+    return (
+        f"the bound {bound:.2g} is the worst case; noise is typically near {tree:.2g} (pairwise sums) "
+        f"to {running:.2g} (a running sum)"
+    )
