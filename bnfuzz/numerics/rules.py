@@ -38,20 +38,26 @@ class Rules:
 
 
 def rules_of(spec: Spec, conventions: Conventions) -> Rules:
-    """The Rules under which a backend with these conventions evaluates the Spec."""
+    """The Rules under which a backend with these conventions evaluates the Spec.
+
+    What the Spec leaves without effect is set to one fixed value, so that more backends share a reference: how
+    running statistics are learned where none are, the parts of dx in inference, gamma fixed where there is none.
+    """
+    learns = spec.has_running and spec.mode == "training"
+    in_parts = conventions.dx_parts == "storage" and spec.mode == "training"
     return Rules(
         data=formats.named(spec.data_format),
         parameters=formats.named(spec.parameter_format),
         statistics=formats.named(spec.statistics_format),
         compute=conventions.compute_format(spec.data_format),
         eps=conventions.eps_given(spec),
-        momentum=conventions.momentum_given(spec),
-        momentum_weighs=conventions.momentum_weighs,
-        running_ddof=conventions.running_ddof,
-        single_value_variance=conventions.single_value_variance,
-        empty_statistics=conventions.empty_statistics,
-        fix_gamma=conventions.fix_gamma,
+        momentum=conventions.momentum_given(spec) if learns else 0.0,
+        momentum_weighs=conventions.momentum_weighs if learns else "new",
+        running_ddof=conventions.running_ddof if learns else 0,
+        single_value_variance=conventions.single_value_variance if learns and spec.n == 1 else "biased",
+        empty_statistics=conventions.empty_statistics if learns and spec.n == 0 else "unspecified",
+        fix_gamma=conventions.fix_gamma and spec.has_gamma,
         flushes=conventions.flushes_subnormals,
-        dx_parts=conventions.dx_parts,
+        dx_parts="storage" if in_parts else "compute",
         summation=conventions.summation,
     )

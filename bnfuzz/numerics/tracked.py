@@ -133,7 +133,7 @@ class TrackedArithmetic:
     def multiply(self, a: Tracked, b: Tracked) -> Tracked:
         a, b = self._aligned(a, b)
         ma, mb = self.values.magnitude(a.v), self.values.magnitude(b.v)
-        e = bounds_product(ma, b.e) + bounds_product(mb, a.e) + bounds_product(a.e, b.e)
+        e = bounds_product(ma, b.e) + bounds_product(mb + b.e, a.e)
         zero = ((ma == 0) & (a.e == 0)) | ((mb == 0) & (b.e == 0))
         return self._round(self.values.multiply(a.v, b.v), e, a.flag | b.flag, zero)
 
