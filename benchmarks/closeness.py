@@ -57,11 +57,12 @@ class Allclose:
             size = np.abs(expected)
             of_both = np.maximum(np.abs(observed), size)
             allowed = np.maximum(rtol * of_both, atol) if self.larger else atol + rtol * size
-            close: Flag = np.isfinite(observed) & np.isfinite(expected) & (compared.error <= allowed)
+            close = np.isfinite(observed) & np.isfinite(expected) & (compared.error <= allowed)
         close |= observed == expected
         if self.nan_is_equal:
             close |= np.isnan(observed) & np.isnan(expected)
-        return ~close.all(axis=1)
+        flags: Flag = np.logical_not(np.all(close, axis=1))
+        return flags
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,3 +144,12 @@ def compared(output: str, observed: Array, expected: Array) -> Compared | None:
         observed=observed.astype(np.float64).reshape(rows, -1),
         expected=expected.astype(np.float64).reshape(rows, -1),
     )
+
+
+def needed(pair: Compared) -> NDArray[np.float64]:
+    """Per trial the smallest rtol = atol that passes it; infinite where none does."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        tolerance = pair.error / (1 + np.abs(pair.expected))
+    same = (pair.observed == pair.expected) | (np.isnan(pair.observed) & np.isnan(pair.expected))
+    finite = np.isfinite(pair.observed) & np.isfinite(pair.expected)
+    return np.where(same, 0.0, np.where(finite, tolerance, np.inf)).max(axis=1, initial=0.0)
