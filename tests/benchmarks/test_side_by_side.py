@@ -67,13 +67,16 @@ def test_kills_and_accusations_are_counted():
 
 def test_a_tolerance_is_loosened_until_it_accuses_little():
     scores = Scores(judges=("bnfuzz",), faults=("a", "b"), kernels=1)
-    scores.count("float32", 4)
-    scores.needed_by_sound = {"sound": [1e-6, 3.0, 2e-6, 5.0]}
-    scores.needed_by_fault = {"a": [(1.0, 1e-6), (9.0, 3.0), (9.0, 0.0), (9.0, 5.0)], "b": [(1.0, 0.0)] * 4}
+    scores.count("float32", 5)
+    scores.needed_by_sound = {"sound": [1e-6, 3.0, 2e-6, 5.0, np.inf]}
+    scores.needed_by_fault = {
+        "a": [(1.0, 1e-6), (9.0, 3.0), (9.0, 0.0), (9.0, 5.0), (9.0, 0.0)],
+        "b": [(1.0, 0.0)] * 4 + [(9.0, 0.0)],
+    }
     scores.loosen(300)
     judge = scores.judges[0]
     assert judge == "loosened to 300 ‰: 3"
-    assert scores.share(judge) == 250
+    assert scores.share(judge) == 200
     assert scores.first[judge] == {"a": 2}
     assert scores.missed(judge) == ["b"]
 
