@@ -82,19 +82,39 @@ def evaluate_block(
     pool: Pool, backends: Iterable[str], spec: Spec, inputs: Inputs, *, rung: Rung | None = None
 ) -> dict[str, Result]:
     """Runs all trials on all backends and judges them; `rung` forces the reference's rung ("mpmath" confirms)."""
-    names = tuple(backends)
-    pending = pool.submit(names, spec, inputs)
-    try:
-        references = References(inputs, rung)
-        if len(spec.steps) == 1:
-            for name in names:
-                if pool.conventions(name).unsupported(spec) is None:
-                    references.of(spec, pool.conventions(name))
-    finally:
-        replies = pending.collect()
-    return {
-        name: _result(name, reply, spec, inputs, pool.conventions(name), references) for name, reply in replies.items()
-    }
+    return Block(pool, backends, spec, inputs, rung=rung).results()
+
+
+class Block:
+    """A block of trials on its way: the workers have it as soon as it is made; `results` waits, and judges.
+
+    `refer` evaluates the references, which is best done while the workers compute.
+    """
+
+    def __init__(
+        self, pool: Pool, backends: Iterable[str], spec: Spec, inputs: Inputs, *, rung: Rung | None = None
+    ) -> None:
+        self.spec = spec
+        self.inputs = inputs
+        self._names = tuple(backends)
+        self._pool = pool
+        self._references = References(inputs, rung)
+        self._pending = pool.submit(self._names, spec, inputs)
+
+    def refer(self) -> None:
+        """Evaluates the reference under the rules of every backend that takes the Spec."""
+        if len(self.spec.steps) == 1:
+            for name in self._names:
+                if self._pool.conventions(name).unsupported(self.spec) is None:
+                    self._references.of(self.spec, self._pool.conventions(name))
+
+    def results(self) -> dict[str, Result]:
+        """What every backend made of it, in the order of the names."""
+        self.refer()
+        return {
+            name: _result(name, reply, self.spec, self.inputs, self._pool.conventions(name), self._references)
+            for name, reply in self._pending.collect().items()
+        }
 
 
 def evaluate_case(pool: Pool, backend: str, case: Case, *, rung: Rung | None = None) -> tuple[Verdict, ...]:

@@ -67,13 +67,14 @@ class Limits:
 class Pool:
     """The workers of this process, one per (environment, 64-bit mode), made on demand.
 
-    Not for several threads at once; it lives in the thread that made it. One submission at a time: collect
-    it before the next (the workers of one that was never collected are replaced).
+    Not for several threads at once; it lives in the thread that made it. One submission at a time is
+    on its way: the next one first collects it, so that its replies are there when they are asked for.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self._slots: dict[Key, _Slot] = {}
+        self._latest: Pending | None = None
         self._backends: dict[str, Backend] = {}
         self._described: dict[str, tuple[Conventions, dict[str, str]]] = {}
 
@@ -133,6 +134,9 @@ class Pool:
         values that cannot be laid out as asked, are `unsupported` and not sent. Raises UsageError and
         InfrastructureError where a backend cannot run at all.
         """
+        latest, self._latest = self._latest, None
+        if latest is not None:
+            latest.collect()
         names = tuple(names)
         refused: dict[str, Reply] = {}
         groups: dict[Key, list[str]] = {}
@@ -147,7 +151,8 @@ class Pool:
         turns = [_Turn(self._slot(key).free(), group, spec, inputs) for key, group in groups.items()]
         for turn in turns:
             turn.send()
-        return Pending(names, refused, turns)
+        self._latest = Pending(names, refused, turns)
+        return self._latest
 
     def _slot(self, key: Key) -> _Slot:
         if key not in self._slots:
@@ -160,13 +165,19 @@ class Pending:
 
     def __init__(self, names: tuple[str, ...], refused: Mapping[str, Reply], turns: list[_Turn]) -> None:
         self._names, self._refused, self._turns = names, refused, turns
+        self._replies: dict[str, Reply] | None = None
 
     def collect(self) -> dict[str, Reply]:
-        """name -> Reply of every backend submitted to, in that order, waiting for each no longer than its deadline."""
-        replies = dict(self._refused)
-        for turn in self._turns:
-            replies |= turn.collect()
-        return {name: replies[name] for name in self._names}
+        """name -> Reply of every backend submitted to, in that order, waiting for each no longer than its deadline.
+
+        Asked again, it gives the same replies.
+        """
+        if self._replies is None:
+            replies = dict(self._refused)
+            for turn in self._turns:
+                replies |= turn.collect()
+            self._replies = {name: replies[name] for name in self._names}
+        return self._replies
 
 
 class _Slot:

@@ -53,6 +53,11 @@ def vocabulary(asked: Settings, triples: Collection[FormatTriple], round_number:
     return tuple(sorted(kept, key=lambda spec: spec.size))
 
 
+def is_aimed(round_number: int) -> bool:
+    """Whether the round is one long draw that follows `target`."""
+    return round_number % AIMED_EVERY == AIMED_EVERY - 1
+
+
 def each_plan(asked: Settings, vocabulary: tuple[Spec, ...], round_number: int, body: Callable[[Plan], None]) -> None:
     """Calls `body` with the round's plans. The body may call `hypothesis.target`; it must not raise for findings."""
 
@@ -60,7 +65,7 @@ def each_plan(asked: Settings, vocabulary: tuple[Spec, ...], round_number: int, 
         strategy = plans(choice, values=asked.families or None, allow_nonfinite=asked.nonfinite)
         each_example(strategy, seed_of(asked.seed, round_number, purpose), count, body)
 
-    if round_number % AIMED_EVERY == AIMED_EVERY - 1:
+    if is_aimed(round_number):
         drawn(vocabulary, "aimed", AIMED_PLANS)
         return
     for position, spec in enumerate(vocabulary):

@@ -1,8 +1,8 @@
 """The campaign: rounds of plans through all backends until the budget is spent.
 
-Per plan, all workers compute while the reference is evaluated here; the judge compares all trials at once, and
-log10 of the largest severity per backend and output goes to `hypothesis.target`. Backends that are slow by
-nature (op-by-op JAX) get a small share of the plans and trials.
+While the workers compute one plan, the one before it is judged here, all trials at once, and the reference of this one
+is evaluated. In aimed rounds log10 of the largest severity per backend and output goes to `hypothesis.target`.
+Backends that are slow by nature (op-by-op JAX) get a small share of the plans and trials.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from hypothesis import target
 from bnfuzz.backends.pool import Pool
 from bnfuzz.campaign.budget import Budget
 from bnfuzz.campaign.discover import Discoveries, Discovery
-from bnfuzz.campaign.draw import each_plan, vocabulary
+from bnfuzz.campaign.draw import each_plan, is_aimed, vocabulary
 from bnfuzz.campaign.settings import Settings
 from bnfuzz.campaign.tally import BackendTally, Tally
 from bnfuzz.case import OUTPUT_NAMES, Inputs, Spec
 from bnfuzz.conventions import FormatTriple
 from bnfuzz.corpus import Corpus
 from bnfuzz.errors import UsageError
-from bnfuzz.evaluation import Result, evaluate_block
+from bnfuzz.evaluation import Block, Result, evaluate_block
 from bnfuzz.judge.relations import EXACT
 from bnfuzz.relating import relate_block
 from bnfuzz.strategies import Plan, label
@@ -84,6 +84,7 @@ class Campaign:
     ) -> None:
         self.asked = asked
         self.tally = Tally()
+        self._flying: tuple[Plan, Block] | None = None
         self._pool = pool
         self._tick = tick
         # Asked before the clock starts: it brings every worker up.
@@ -138,27 +139,47 @@ class Campaign:
             if plan.spec not in seen:
                 seen.add(plan.spec)
                 self.tally.specs += 1
-            self._plan(plan)
+            block = self._launched(plan)
+            # While the workers have this plan, the one before it is judged. But Hypothesis must hear of a plan that
+            # it follows before it draws the next, and a budget of cases must know what was judged.
+            self._finish()
+            self._flying = (plan, block)
+            block.refer()
+            if is_aimed(number) or self.asked.cases is not None:
+                self._finish(aimed=True)
             self._tick(self)
 
         each_plan(self.asked, specs, number, try_plan)
+        self._finish()
 
-    def _plan(self, plan: Plan) -> None:
+    def _launched(self, plan: Plan) -> Block:
         inputs = plan.expand(self.asked.trials).select(slice(0, self._wanted()))
-        running = [name for name in self.asked.backends if not self.tally.backends[name].hung]
-        usual = [name for name in running if not self.tally.backends[name].slow]
-        slow = [name for name in running if self.tally.backends[name].slow]
+        return Block(self._pool, self._running(slow=False), plan.spec, inputs)
+
+    def _running(self, *, slow: bool) -> tuple[str, ...]:
+        """Backends that have not hung, either the slow ones or the others."""
+        tallies = self.tally.backends
+        return tuple(name for name in self.asked.backends if not tallies[name].hung and tallies[name].slow == slow)
+
+    def _finish(self, *, aimed: bool = False) -> None:
+        """Judges the plan that is on its way, counts it, and looks at what fails."""
+        if self._flying is None:
+            return
+        (plan, block), self._flying = self._flying, None
+        inputs = block.inputs
         self.tally.plans += 1
         self.tally.drawn.update(label(plan))
         self.tally.sizes[plan.spec.size <= SMALL] += inputs.trials
-        results = evaluate_block(self._pool, usual, plan.spec, inputs) if usual else {}
+        results = block.results()
+        usual, slow = tuple(results), self._running(slow=True)
         few = inputs.select(slice(0, SLOW_TRIALS))
         if slow and self.tally.plans % SLOW_PLANS == 1:
             results |= evaluate_block(self._pool, slow, plan.spec, few)
         for name, result in results.items():
             given = few if name in slow else inputs
             self.tally.backends[name].add(result, given.trials, self.asked.outputs)
-            self._aim(result)
+            if aimed:
+                self._aim(result)
             if len(result.failing()):
                 self.discoveries.look(result, plan.spec, given, self.asked.outputs)
         self._count_rungs(results)
