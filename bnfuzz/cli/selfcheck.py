@@ -15,7 +15,7 @@ from bnfuzz.casefile import CaseFile, Origin, dumps, write_atomic
 from bnfuzz.errors import UsageError
 from bnfuzz.faults.catalogue import CATALOGUE, OUT_OF_REACH
 from bnfuzz.faults.sound import SOUND
-from bnfuzz.report.table import columns
+from bnfuzz.report.columns import aligned
 from bnfuzz.selfcheck import tables
 from bnfuzz.selfcheck.hunt import Hunt
 from bnfuzz.selfcheck.page import page
@@ -71,7 +71,7 @@ def selfcheck(
     if both and (faults or not sounds):
         hunt = Hunt(planted, seed=seed)
         hunt.run(seconds=seconds, plans=SHORT_PLANS if short else None)
-        click.echo(f"{columns(tables.fault_rows(hunt), left=2)}\n\n{tables.hunt_summary(hunt)}\n")
+        click.echo(f"{aligned(tables.fault_rows(hunt), left=2)}\n\n{tables.hunt_summary(hunt)}\n")
     if both and (sounds or not faults):
         run = Soundness(sound, seed=seed)
         run.run(seconds=seconds, plans=SHORT_SOUND_PLANS if short else None)
@@ -107,7 +107,7 @@ def _chosen(
 
 def _show(run: Soundness) -> None:
     for rows in (tables.kernel_rows(run), tables.sound_rows(run.tallies), tables.ratio_rows(run.tallies)):
-        click.echo(columns(rows, left=2) + "\n")
+        click.echo(aligned(rows, left=2) + "\n")
     for line in tables.alarm_lines(run.alarms):
         click.echo(line)
     click.echo(tables.sound_summary(run))

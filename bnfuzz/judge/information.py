@@ -10,7 +10,8 @@ import numpy as np
 
 from bnfuzz.judge.verdict import Information
 from bnfuzz.numerics.apriori import ranges
-from bnfuzz.numerics.reference import OutputReference, Reference, parameter_order
+from bnfuzz.numerics.problem import parameter_order
+from bnfuzz.numerics.reference import OutputReference, Reference
 from bnfuzz.numerics.tracked import Flag
 from bnfuzz.numerics.values import Float
 

@@ -22,7 +22,7 @@ from bnfuzz.errors import UsageError
 from bnfuzz.numerics.doubledouble import DoubleDouble
 from bnfuzz.numerics.formula import Variant, inference, training
 from bnfuzz.numerics.multiprecision import Multiprecision
-from bnfuzz.numerics.problem import Problem
+from bnfuzz.numerics.problem import Problem, parameter_order, problem_of
 from bnfuzz.numerics.rules import Rules, rules_of
 from bnfuzz.numerics.tracked import CAPPED, RAW, RUNG, Flag, Tracked, TrackedArithmetic
 from bnfuzz.numerics.undefined import Undefined, separate
@@ -123,43 +123,6 @@ def evaluate(
         part = _on_rung(spec, inputs.select(index), rules, _select(undefined, index), finer, variant)
         result = _merged(result, part, index)
     return result
-
-
-def problem_of(spec: Spec, inputs: Inputs, rules: Rules) -> Problem:
-    """The arrays as float64, parameters and statistics with their missing axes as length 1."""
-    rank = spec.rank
-    trials = inputs.trials
-
-    def along(array: Array | None, axes: tuple[int, ...]) -> Float | None:
-        if array is None:
-            return None
-        wide = np.asarray(array, dtype=np.float64)
-        order = sorted(range(len(axes)), key=lambda position: axes[position])
-        wide = np.transpose(wide, (0, *(1 + position for position in order)))
-        return wide.reshape(trials, *(spec.shape[axis] if axis in axes else 1 for axis in range(rank)))
-
-    gamma = None if rules.fix_gamma else along(inputs.gamma, spec.affine_axes)
-    return Problem(
-        x=np.asarray(inputs.x, dtype=np.float64),
-        gamma=gamma,
-        beta=along(inputs.beta, spec.affine_axes),
-        running_mean=along(inputs.running_mean, spec.kept_axes),
-        running_var=along(inputs.running_var, spec.kept_axes),
-        cotangent=None if inputs.cotangent is None else np.asarray(inputs.cotangent, dtype=np.float64),
-        loss=spec.cotangent,
-        size=spec.size,
-        n=spec.n,
-        reduced=tuple(axis - rank for axis in spec.reduced_axes),
-        parameter=tuple(axis - rank for axis in range(rank) if axis not in spec.affine_axes),
-        centred=spec.operation != "rms_norm",
-    )
-
-
-def parameter_order(spec: Spec, array: Array) -> Array:
-    """(K, sizes along ascending parameter axes) -> (K, *parameter_shape), in the order the Spec names the axes."""
-    axes = spec.affine_axes
-    ascending = sorted(axes)
-    return np.transpose(array, (0, *(1 + ascending.index(axis) for axis in axes)))
 
 
 def _values(rung: Rung) -> Values:

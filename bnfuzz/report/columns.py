@@ -20,3 +20,8 @@ def columns(rows: Iterable[Sequence[str]], *, right: Iterable[int] = (), indent:
         ]
         lines.append((indent + "  ".join(cells)).rstrip())
     return lines
+
+
+def aligned(rows: Sequence[Sequence[str]], *, left: int = 2) -> str:
+    """The rows as text: the first `left` columns (names) to the left, the others (counts) to the right."""
+    return "\n".join(columns(rows, right=range(left, len(rows[0]) if rows else 0)))

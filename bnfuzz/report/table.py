@@ -7,21 +7,9 @@ from collections.abc import Sequence
 from bnfuzz.campaign.discover import Discovery
 from bnfuzz.campaign.run import SLOW_PLANS, SLOW_TRIALS, Report
 from bnfuzz.case import OUTPUT_NAMES
+from bnfuzz.report.columns import aligned
 
 HEADER = ("backend", "output", "checks", "informative", "limit only", "vacuous", "uncertain", "findings", "worst ratio")
-
-
-def columns(rows: Sequence[Sequence[str]], *, left: int = 2) -> str:
-    """Rows as aligned text: the first `left` columns to the left, the others to the right."""
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if place < left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
 
 
 def closing_table(report: Report) -> str:
@@ -45,7 +33,7 @@ def closing_table(report: Report) -> str:
                     f"{counts.worst:.3g}",
                 )
             )
-    return "\n\n".join([columns(rows), _backends(report), _drawn(report), _summary(report)])
+    return "\n\n".join([aligned(rows), _backends(report), _drawn(report), _summary(report)])
 
 
 def _backends(report: Report) -> str:
@@ -69,7 +57,7 @@ def _backends(report: Report) -> str:
                 note,
             )
         )
-    return columns(rows)
+    return aligned(rows)
 
 
 def _drawn(report: Report) -> str:
