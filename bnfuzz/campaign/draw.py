@@ -47,7 +47,7 @@ def vocabulary(asked: Settings, triples: Collection[FormatTriple], round_number:
     )
     size = vocabulary_size(round_number)
     found: dict[Spec, None] = {}
-    strategy = specs(modes=asked.modes or None, formats=wanted)
+    strategy = specs(modes=asked.modes or None, formats=wanted, allow_empty=asked.empty)
     each_example(strategy, seed_of(asked.seed, round_number, "specs"), SPARE_DRAWS * size, found.setdefault)
     kept = tuple(found)[-size:]
     return tuple(sorted(kept, key=lambda spec: spec.size))

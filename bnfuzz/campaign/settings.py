@@ -23,6 +23,7 @@ class Settings:
 
     trials    K: trials per plan and backend
     outputs   judged outputs; the others are neither counted nor reported
+    nonfinite, empty   draw NaN and infinite values, and arrays without elements, too
     """
 
     backends: tuple[str, ...]
@@ -35,6 +36,7 @@ class Settings:
     outputs: tuple[str, ...] = ()
     families: tuple[ValueName, ...] = ()
     nonfinite: bool = False
+    empty: bool = False
     shrink_share: float = 0.2
 
     def __post_init__(self) -> None:

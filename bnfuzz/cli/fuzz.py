@@ -38,6 +38,7 @@ COMPILE_TIMEOUTS = 4.0
 @click.option("--output", "outputs", multiple=True, help="Judge only this output; repeat for several.")
 @click.option("--family", "families", multiple=True, help="Only this family of values; repeat for several.")
 @click.option("--nonfinite", is_flag=True, help="Draw NaN and infinite values too.")
+@click.option("--empty", is_flag=True, help="Draw arrays without elements too (n = 0, or no channel).")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=10.0, show_default=True,
               help="Seconds after which a call counts as hung.")  # fmt: skip
 def fuzz(
@@ -54,6 +55,7 @@ def fuzz(
     outputs: tuple[str, ...],
     families: tuple[ValueName, ...],
     nonfinite: bool,
+    empty: bool,
     timeout: float,
 ) -> None:
     """Search for inputs on which a batch norm is not what it should be.
@@ -75,6 +77,7 @@ def fuzz(
         outputs=outputs,
         families=families,
         nonfinite=nonfinite,
+        empty=empty,
     )
     corpus = Corpus(folder)
     corpus.check_writable()
