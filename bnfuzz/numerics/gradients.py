@@ -110,6 +110,8 @@ def input_gradient(
         a.may_underflow(cube, HALF),
         a.may_underflow(scaled_cube, HALF),
         scaled_product,
+        # XLA moves the factor r³ of a sum into its terms (seen in float16).
+        a.multiply(incoming, cube),
         a.multiply(square, a.total(product, problem.reduced)),
         a.may_underflow(through_variance, HALF / problem.n),
     )
