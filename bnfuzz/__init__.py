@@ -21,7 +21,6 @@ _PUBLIC = MappingProxyType(
         "Conventions": "bnfuzz.conventions",
         "Summation": "bnfuzz.conventions",
         "reference": "bnfuzz.numerics.reference",
-        "judge": "bnfuzz.judge.compare",
     }
 )
 
@@ -34,7 +33,6 @@ __all__ = [  # all but the version are loaded by __getattr__
     "Summation",
     "__version__",
     "batch_norm_spec",
-    "judge",
     "reference",
 ]
 

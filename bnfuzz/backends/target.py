@@ -54,10 +54,10 @@ class Target(Backend):
                 f"{self.path} has no {self._function}; it has {', '.join(offered) or 'no functions at all'}"
             )
         if not callable(function):
-            raise UsageError(f"{self._function} in {self.path} is a {type(function).__name__}, not a function")
+            raise UsageError(f"{self._function} in {self.path} is of type {type(function).__name__}, not a function")
         backward = getattr(function, "backward", None) or getattr(module, "backward", None)
         if backward is not None and not callable(backward):
-            raise UsageError(f"backward in {self.path} is a {type(backward).__name__}, not a function")
+            raise UsageError(f"backward in {self.path} is of type {type(backward).__name__}, not a function")
         self._loaded = FunctionBackend(function, name=self.label, framework=self.framework, backward=backward)
 
     def compile(self, spec: Spec) -> Program:
@@ -110,5 +110,6 @@ def loaded(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise UsageError(f"{path} cannot be imported:\n{traceback.format_exc()}") from error
+        told = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise UsageError(f"{path} cannot be imported: {told}\n{traceback.format_exc()}") from error
     return module
