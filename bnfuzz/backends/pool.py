@@ -25,6 +25,9 @@ from bnfuzz.errors import InfrastructureError, UsageError
 Status = Literal["ok", "unsupported", "error", "crash", "hang"]
 Key = tuple[str, bool]
 
+LONGEST_CALL = 86_400.0
+"""Seconds: a day. Sockets take no NaN and no infinite deadline."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reply:
@@ -62,6 +65,13 @@ class Limits:
     compile_seconds: float = 180.0
     programs: int = 1200
     resident_bytes: int = 3 << 30
+
+    def __post_init__(self) -> None:
+        for seconds in (self.call_seconds, self.compile_seconds):
+            if not 0 < seconds <= LONGEST_CALL:
+                raise UsageError(
+                    f"a timeout of {seconds:g} seconds is out of range; give 0 < seconds <= {LONGEST_CALL:g}"
+                )
 
 
 class Pool:

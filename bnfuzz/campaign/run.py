@@ -121,7 +121,9 @@ class Campaign:
         )
 
     def _over(self) -> bool:
-        return self.budget.spent(self.tally.tried, self.discoveries.waiting)
+        """Nothing is left of the budget, or nothing to spend it on: every backend has hung."""
+        hung = all(tally.hung for tally in self.tally.backends.values())
+        return hung or self.budget.spent(self.tally.tried, self.discoveries.waiting)
 
     def _round(self, number: int) -> None:
         conventions = [self._pool.conventions(name) for name in self.asked.backends]

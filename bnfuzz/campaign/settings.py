@@ -16,6 +16,9 @@ from bnfuzz.strategies.value_recipes import ValueName
 DEFAULT_TRIALS = 64
 """Trials of one plan: costs of drawing, compiling and of the reference are shared by so many."""
 
+MOST_TRIALS = 4096
+"""All trials of a plan are in memory at once, in every worker and in the reference."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -48,8 +51,8 @@ class Settings:
             raise UsageError(f"minutes={self.minutes} must be a positive number")
         if self.cases is not None and self.cases < 1:
             raise UsageError(f"cases={self.cases} must be at least 1")
-        if self.trials < 1:
-            raise UsageError(f"trials={self.trials} must be at least 1")
+        if not 1 <= self.trials <= MOST_TRIALS:
+            raise UsageError(f"trials={self.trials} must be at least 1 and at most {MOST_TRIALS}")
         if self.seed < 0:
             raise UsageError(f"seed={self.seed} must not be negative")
         _known("format", self.formats, formats.FORMATS)

@@ -122,6 +122,13 @@ def test_a_hang_is_a_finding_and_the_rest_goes_on(campaign: Run, corpus: Corpus,
     assert report.tally.backends["numpy"].judged >= 200
 
 
+def test_a_campaign_ends_where_every_backend_has_hung(campaign: Run, targets: Targets) -> None:
+    with Pool(Limits(call_seconds=1.0, compile_seconds=2.0)) as impatient:
+        report = campaign((targets("hangs"),), None, pool=impatient, cases=100_000, **PLAIN)
+    assert [found.first.kind for found in report.discoveries.failing] == ["hang"]
+    assert report.tally.tried < 1000
+
+
 def test_outputs_that_were_not_asked_for_are_not_judged(campaign: Run) -> None:
     report = campaign(("numpy",), None, cases=300, outputs=("dx",))
     assert set(report.tally.backends["numpy"].outputs) == {"dx"}

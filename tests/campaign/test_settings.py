@@ -25,6 +25,7 @@ GOOD: dict[str, Any] = {"backends": ("numpy",), "minutes": 1.0}
         ({"minutes": math.inf}, "minutes=inf"),
         ({"minutes": None, "cases": 0}, "cases=0"),
         ({"trials": 0}, "trials=0"),
+        ({"trials": 10**8}, "at most 4096"),
         ({"seed": -1}, "seed=-1"),
         ({"formats": ("float8",)}, "bfloat16"),
         ({"modes": ("dreaming",)}, "training, inference"),
