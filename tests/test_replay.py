@@ -67,10 +67,19 @@ def test_standing(
 
 def test_known_list_speaks_of_every_failing_output_or_of_none(file: Callable[..., CaseFile]) -> None:
     entry = KnownFinding(signature="v1/jax/*/y/wrong/*", reason="listed", versions="<2", link="https://example.org")
-    assert classify(file(), "jax", "1.0", verdicts(y="wrong"), (entry,)) == ("known", "listed", "https://example.org")
-    assert classify(file(), "jax", "2.0", verdicts(y="wrong"), (entry,))[0] == "failed"
-    assert classify(file(), "jax", "1.0", verdicts(y="wrong", dx="wrong"), (entry,))[0] == "failed"
-    assert classify(file(), "flax", "1.0", verdicts(y="wrong"), (entry,))[0] == "failed"
+    seed = file(state="seed")
+    assert classify(seed, "jax", "1.0", verdicts(y="wrong"), (entry,)) == ("known", "listed", "https://example.org")
+    assert classify(seed, "jax", "2.0", verdicts(y="wrong"), (entry,))[0] == "failed"
+    assert classify(seed, "jax", "1.0", verdicts(y="wrong", dx="wrong"), (entry,))[0] == "failed"
+    assert classify(seed, "flax", "1.0", verdicts(y="wrong"), (entry,))[0] == "failed"
+
+
+def test_known_list_does_not_speak_for_an_open_case_that_records_no_failure(file: Callable[..., CaseFile]) -> None:
+    entry = KnownFinding(signature="v1/*", reason="everything")
+    other = Expectation(backend="flax", findings={"y": "wrong"})
+    assert classify(file(), "jax", None, verdicts(y="wrong"), (entry,))[0] == "failed"
+    assert classify(file(recorded()), "jax", None, verdicts(y="wrong"), (entry,))[0] == "failed"
+    assert classify(file(other), "jax", None, verdicts(y="wrong"), (entry,))[0] == "known"
 
 
 def test_known_list_does_not_widen_a_record(file: Callable[..., CaseFile]) -> None:
