@@ -12,7 +12,6 @@ import socket
 import subprocess
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -37,7 +36,7 @@ ONE_THREAD = MappingProxyType(
     }
 )
 XLA_ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-CHATTER_CHUNKS = 16
+CHATTER_BYTES = 1 << 16
 CHATTER_LINES = 80
 
 
@@ -75,7 +74,7 @@ class Worker:
                 start_new_session=True,  # an interrupt from the terminal is the parent's to handle
             )
         self._channel = ours
-        self._chatter: deque[bytes] = deque(maxlen=CHATTER_CHUNKS)
+        self._chatter = b""
         self._drain = threading.Thread(target=self._keep_chatter, daemon=True)
         self._drain.start()
 
@@ -140,13 +139,14 @@ class Worker:
             self._process.kill()
             code = self._process.wait()
         self.close()
-        lines = b"".join(self._chatter).decode(errors="replace").splitlines()
+        lines = self._chatter.decode(errors="replace").splitlines()
         return WorkerDied(how_ended(code), "\n".join(lines[-CHATTER_LINES:]))
 
     def _keep_chatter(self) -> None:
         stream = self._process.stdout
         while stream is not None and (chunk := os.read(stream.fileno(), 4096)):
-            self._chatter.append(chunk)
+            # By bytes: a traceback of a dying interpreter comes in scores of tiny writes.
+            self._chatter = (self._chatter + chunk)[-CHATTER_BYTES:]
 
 
 def how_ended(code: int) -> str:
