@@ -34,6 +34,9 @@ from bnfuzz.signature import first_failing, signature
 
 Shrink = Callable[..., Finding]
 
+CONVINCING = 100.0
+"""Below this severity a shrunk case is kept only where it is no larger than the one that was found first."""
+
 CLEARER = 2.0
 """A later trial takes the place of the first where its severity is this many times larger."""
 
@@ -209,19 +212,21 @@ class Discoveries:
 
     def _shrink(self, discovery: Discovery, seconds: float) -> None:
         assert discovery.shrink is not None
-        finding = discovery.finding
+        first = discovery.finding
+        starts = [first]
         if discovery.clearer is not None:
             clearer = self._confirmed(discovery.clearer)
-            if clearer is not None and clearer.signature == finding.signature:
-                finding = clearer
-        smaller = discovery.shrink(self._pool, finding, seconds=seconds)
-        if not smaller.confirmed:
-            return
-        discovery.path = self._saved(smaller, discovery.path)
-        discovery.finding = smaller
-        discovery.shrunk = True
-        self.new[smaller.signature] = discovery
-        self._announce(discovery)
+            if clearer is not None and clearer.signature == first.signature:
+                starts.insert(0, clearer)
+        for start in starts:
+            smaller = discovery.shrink(self._pool, start, seconds=seconds / len(starts))
+            if smaller.confirmed and (_convinces(smaller) or smaller.case.spec.size <= first.case.spec.size):
+                discovery.path = self._saved(smaller, discovery.path)
+                discovery.finding = smaller
+                discovery.shrunk = True
+                self.new[smaller.signature] = discovery
+                self._announce(discovery)
+                return
 
     def _saved(self, finding: Finding, earlier: Path | None) -> Path | None:
         """The finding's file, in place of an earlier one of the same finding."""
@@ -251,6 +256,11 @@ class Discoveries:
     def failing(self) -> tuple[Discovery, ...]:
         """New findings that make the run fail."""
         return tuple(d for d in self.distinct if d.fails)
+
+
+def _convinces(finding: Finding) -> bool:
+    first = first_failing(finding.verdicts)
+    return first is not None and first.severity >= CONVINCING
 
 
 def _is_clearer(severity: float, known: Discovery) -> bool:

@@ -60,8 +60,8 @@ def fuzz(
 ) -> None:
     """Search for inputs on which a batch norm is not what it should be.
 
-    Without --backend and --target, every backend that can run here takes part. Exits with 0 where nothing new
-    was found, 1 with new findings, 2 for bad arguments, 3 where the machine failed.
+    Without --backend and --target, every backend that can run here takes part. Exits with 0 where nothing new was found
+    that fails, 1 with new failing findings, 2 for bad arguments, 3 where the machine failed.
     """
     if minutes is None and cases is None:
         minutes = DEFAULT_MINUTES
@@ -80,7 +80,7 @@ def fuzz(
         empty=empty,
     )
     corpus = Corpus(folder)
-    corpus.check_writable()
+    corpus.check_ready()
     for problem in corpus.problems:
         click.echo(f"bnfuzz: {problem.message}", err=True)
     progress = Progress()

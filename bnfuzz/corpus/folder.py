@@ -70,11 +70,14 @@ class Corpus:
         self._cleaned = False
         self.reload()
 
-    def check_writable(self) -> None:
-        """Makes the folder where it is missing; raises UsageError where nothing can be written into it."""
+    def check_ready(self) -> None:
+        """Makes the folder where it is missing; raises UsageError where nothing can be written into it, or where its
+        known.toml cannot be read: both would show only when the first finding is there.
+        """
         make_folder(self.folder)
         if not os.access(self.folder, os.W_OK | os.X_OK):
             raise UsageError(f"{self.folder} cannot be written to; change its permissions, or give another folder")
+        _ = self.known_list
 
     def reload(self) -> None:
         """Reads all files anew."""

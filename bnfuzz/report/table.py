@@ -96,7 +96,9 @@ def discovery_line(discovery: Discovery) -> str:
     size = f"{spec.size} values"
     why = f"  ({first.why})" if first.why else ""
     word = "SHRUNK" if discovery.shrunk else "NEW"
-    return f"{word} {discovery.finding.signature}  {first.severity:.3g} bounds, {size}{why}{where}"
+    # A call that failed has no bound to be measured by.
+    far = f"{first.severity:.3g} bounds, " if first.severity else ""
+    return f"{word} {discovery.finding.signature}  {far}{size}{why}{where}"
 
 
 def known_lines(report: Report) -> list[str]:

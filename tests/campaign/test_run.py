@@ -64,7 +64,7 @@ def test_a_second_campaign_knows_what_the_first_found(campaign: Run, corpus: Cor
 
 
 def test_a_listed_finding_is_known(campaign: Run, corpus: Corpus, targets: Targets) -> None:
-    corpus.check_writable()
+    corpus.check_ready()
     append(corpus.folder / "known.toml", KnownFinding(signature="v1/target:planted.py:unbiased/*", reason="planted"))
     corpus.reload()
     report = campaign((targets("unbiased"),), corpus, cases=300, seed=2)

@@ -344,3 +344,9 @@ def test_folders_that_cannot_hold_a_corpus(tmp_path: Path) -> None:
         Corpus(tmp_path / "file")
     with pytest.raises(UsageError, match="choose a folder that you may write to"):
         Corpus(tmp_path / "file" / "corpus").add_finding(finding(1))
+
+
+def test_a_wrong_list_of_known_findings_shows_before_a_campaign_begins(tmp_path: Path) -> None:
+    (tmp_path / "known.toml").write_text("broken = [")
+    with pytest.raises(UsageError, match=r"known\.toml"):
+        Corpus(tmp_path).check_ready()
