@@ -175,7 +175,9 @@ class Campaign:
         results = block.results()
         usual, slow = tuple(results), self._running(slow=True)
         few = inputs.select(slice(0, SLOW_TRIALS))
-        if slow and self.tally.plans % SLOW_PLANS == 1:
+        # The plan that was on its way at the end is judged, but nothing more is asked of anybody.
+        more = not self._over()
+        if slow and more and self.tally.plans % SLOW_PLANS == 1:
             results |= evaluate_block(self._pool, slow, plan.spec, few)
         for name, result in results.items():
             given = few if name in slow else inputs
@@ -185,7 +187,7 @@ class Campaign:
             if len(result.failing()):
                 self.discoveries.look(result, plan.spec, given, self.asked.outputs)
         self._count_rungs(results)
-        if self.tally.plans % RELATED_PLANS == 1:
+        if more and self.tally.plans % RELATED_PLANS == 1:
             self._relate(plan.spec, inputs, [results[name] for name in usual])
 
     def _relate(self, spec: Spec, inputs: Inputs, results: list[Result]) -> None:

@@ -22,7 +22,6 @@ class OutputTally:
     uncertain: int = 0
     findings: int = 0
     worst: float = 0.0
-    worst_passing: float = 0.0
 
 
 @dataclass
@@ -69,8 +68,6 @@ class BackendTally:
                 tally.uncertain += int(np.sum(kinds == "uncertain"))
                 tally.findings += int(np.sum(failing))
                 tally.worst = max(tally.worst, float(np.max(output.severity, initial=0.0)))
-                passing = output.severity[~failing & (kinds != "uncertain")]
-                tally.worst_passing = max(tally.worst_passing, float(np.max(passing, initial=0.0)))
                 informed |= kinds != "vacuous"
         self.judged += int(np.sum(informed))
         self.vacuous += int(np.sum(~informed))
