@@ -113,6 +113,8 @@ def input_gradient(
         # XLA moves the factor r³ of a sum into its terms (seen in float16).
         a.multiply(incoming, cube),
         a.multiply(square, a.total(product, problem.reduced)),
+        # oneDNN multiplies d by the whole sum Σ g·x̂ before it divides by n.
+        a.multiply(norm.deviation, a.total(a.multiply(cotangent, norm.xhat), problem.reduced)),
         a.may_underflow(through_variance, HALF / problem.n),
     )
     return a.store(dx, rules.data)
