@@ -15,8 +15,8 @@ env: $(VENV)/main.ready mxnet
 $(VENV)/main.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"Python 3.11 or newer is needed, this is {v[0]}.{v[1]}; set PYTHON=")'
 	@test -x $(BIN)/python || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV); }
-	@echo "installing bnfuzz, JAX, Flax and the test tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --editable '.[flax,test]'
+	@echo "installing bnfuzz, JAX, Flax, the plots and the test tools into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable '.[flax,report,distributed,test]'
 	@touch $@
 
 # MXNet has an environment of its own. Where it cannot be made, the reason is shown and the rest runs.

@@ -21,7 +21,12 @@ from bnfuzz.errors import BnfuzzError, InfrastructureError, printable
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "fuzz": "bnfuzz.cli.fuzz:fuzz",
+        "nightly": "bnfuzz.cli.nightly:nightly",
         "replay": "bnfuzz.cli.replay:replay",
+        "compare": "bnfuzz.cli.compare:compare",
+        "explain": "bnfuzz.cli.explain:explain",
+        "report": "bnfuzz.cli.report:report",
+        "conventions": "bnfuzz.cli.conventions:conventions",
         "corpus": "bnfuzz.cli.corpus:corpus",
         "backends": "bnfuzz.cli.backends:backends",
         "selfcheck": "bnfuzz.cli.selfcheck:selfcheck",

@@ -1,0 +1,1 @@
+"""One night: replay, search, look again at what is open, report."""
