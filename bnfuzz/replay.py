@@ -111,7 +111,7 @@ def classify(
     passes_too = file.state == "flaky" or any(entry.ok for entry in file.expected(backend, version))
     for entry in recorded:
         if _seen(verdicts, entry) == dict(entry.findings):
-            return "known", " ".join(entry.why.split()) or _words(entry.findings), entry.link or file.origin.link
+            return "known", entry.explanation or _words(entry.findings), entry.link or file.origin.link
     failing = [verdict for verdict in verdicts if verdict.kind in FAILING]
     if failing:
         reason = f"recorded: {'; or '.join(_words(entry.findings) for entry in recorded)}" if recorded else ""

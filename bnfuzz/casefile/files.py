@@ -9,25 +9,22 @@ it and the remedy. Arrays keep their exact bits (exactarray.py), save that every
 
 from __future__ import annotations
 
-import json
 import os
 import stat
-from collections.abc import Callable, Mapping
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from bnfuzz.casefile.exactarray import INLINE_READ, decode_array, encode_array
-from bnfuzz.casefile.exactjson import PlaceError, below, parse, render, shown
-from bnfuzz.casefile.stored import CaseFile, Expectation, Origin
+from bnfuzz.casefile.exactarray import INLINE_READ, decode_array, decode_number, encode_array, encode_number
+from bnfuzz.casefile.exactjson import PlaceError, below, parse, render
+from bnfuzz.casefile.migrations import SCHEMA, migrated
+from bnfuzz.casefile.stored import CaseFile, Descent, Expectation, Origin
 from bnfuzz.casefile.tree import case_from_tree, case_tree, clipped, verdict_from_tree, verdict_tree
 from bnfuzz.errors import CaseFileError, InternalError, UsageError
 
-SCHEMA = 1
 MAX_BYTES = 64 << 20
-MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-"""schema number -> the step that turns its tree into the next number's."""
+MAX_STEPS = 1000
+MAX_STEP = 500
+"""Steps of a descent, and characters of one."""
 
 
 def dumps(file: CaseFile) -> str:
@@ -55,6 +52,7 @@ def _tree(file: CaseFile) -> dict[str, Any]:
         "state": file.state,
         "case": case_tree(file.case),
         "origin": {name: value for name, value in origin.items() if value not in ("", None)},
+        "descent": _descent_tree(file.descent) if file.descent else {},
         "expectations": [_expectation_tree(entry) for entry in file.expectations],
         "environment": {clipped(name, 200): clipped(value) for name, value in file.environment.items()},
         "verdicts": {name: [verdict_tree(verdict) for verdict in group] for name, group in file.verdicts.items()},
@@ -64,6 +62,13 @@ def _tree(file: CaseFile) -> dict[str, Any]:
     return {name: value for name, value in tree.items() if value not in ({}, [])}
 
 
+def _descent_tree(descent: Descent) -> dict[str, Any]:
+    # The last steps: they say how the case at hand came about.
+    steps = [clipped(step, MAX_STEP) for step in descent.steps[-MAX_STEPS:]]
+    severity = encode_number(descent.severity)
+    return {"from": descent.origin, "severity": severity, "steps": steps, "finished": descent.finished}
+
+
 def _expectation_tree(entry: Expectation) -> dict[str, Any]:
     tree: dict[str, Any] = {
         "backend": entry.backend,
@@ -71,49 +76,19 @@ def _expectation_tree(entry: Expectation) -> dict[str, Any]:
         "versions": entry.versions,
         "signature": entry.signature,
         "why": clipped(entry.why),
+        "cause": clipped(entry.cause),
         "link": entry.link,
         "confirmed": entry.confirmed,
     }
     return {name: value for name, value in tree.items() if value not in ("", False)}
 
 
-def loads(text: str, where: str | Path, *, migrate: bool = False) -> CaseFile:
-    """The case file of a text; `where` names it in errors. `migrate` also accepts older schema numbers."""
+def loads(text: str, where: str | Path) -> CaseFile:
+    """The case file of a text, in the newest structure or an older one; `where` names it in errors."""
     try:
-        return _from_tree(_checked(parse(text), migrate=migrate))
+        return _from_tree(migrated(parse(text)))
     except PlaceError as error:
         raise CaseFileError(f"{where}: {error}") from None
-
-
-def _checked(document: Any, *, migrate: bool) -> dict[str, Any]:
-    """The tree at the current schema number, its structure as the schema says; raises PlaceError."""
-    if not isinstance(document, dict):
-        raise PlaceError("$", f"{shown(document)} is no case file; it must be one JSON object")
-    tree: dict[str, Any] = document
-    number = tree.get("schema")
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise PlaceError("$.schema", f"{shown(number)} is no schema number; give the integer {SCHEMA}")
-    if number > SCHEMA:
-        raise PlaceError("$.schema", f"{number} is newer than {SCHEMA}, all that this version reads; upgrade bnfuzz")
-    while migrate and number in MIGRATIONS:
-        tree = {**MIGRATIONS[number](tree), "schema": number + 1}
-        number += 1
-    if number < SCHEMA:
-        remedy = "no migration from it is known" if migrate else "run `bnfuzz corpus migrate` on its folder"
-        raise PlaceError("$.schema", f"{number} is older than {SCHEMA}; {remedy}")
-    error = next(_validator().iter_errors(tree), None)
-    if error is not None:
-        problem = error.message if len(error.message) <= 300 else error.message[:200] + " … " + error.message[-90:]
-        raise PlaceError(error.json_path, f"{problem}; correct it (structure: bnfuzz/casefile/case.schema.json)")
-    return tree
-
-
-@cache
-def _validator() -> Any:
-    from jsonschema import Draft202012Validator
-
-    schema = json.loads(resources.files("bnfuzz.casefile").joinpath("case.schema.json").read_text("utf-8"))
-    return Draft202012Validator(schema)
 
 
 def _from_tree(tree: dict[str, Any]) -> CaseFile:
@@ -121,6 +96,7 @@ def _from_tree(tree: dict[str, Any]) -> CaseFile:
         case=case_from_tree(tree["case"], "$.case"),
         state=tree["state"],
         origin=_origin(tree.get("origin", {})),
+        descent=_descent(tree["descent"]) if "descent" in tree else None,
         expectations=tuple(
             _expectation(entry, f"$.expectations[{i}]") for i, entry in enumerate(tree.get("expectations", []))
         ),
@@ -147,6 +123,15 @@ def _origin(tree: dict[str, Any]) -> Origin:
     return Origin(**tree) if "seed" not in tree else Origin(**{**tree, "seed": int(tree["seed"])})
 
 
+def _descent(tree: dict[str, Any]) -> Descent:
+    return Descent(
+        origin=tree["from"],
+        severity=decode_number(tree["severity"], "$.descent.severity"),
+        steps=tuple(tree.get("steps", ())),
+        finished=tree.get("finished", False),
+    )
+
+
 def _expectation(tree: dict[str, Any], place: str) -> Expectation:
     values = dict(tree)
     expect = values.pop("expect")
@@ -156,7 +141,7 @@ def _expectation(tree: dict[str, Any], place: str) -> Expectation:
         raise PlaceError(place, str(error)) from None
 
 
-def read(path: str | Path, *, migrate: bool = False) -> CaseFile:
+def read(path: str | Path) -> CaseFile:
     """The case file at `path`: a regular UTF-8 file of at most MAX_BYTES."""
     path = Path(path)
     try:
@@ -175,4 +160,4 @@ def read(path: str | Path, *, migrate: bool = False) -> CaseFile:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise CaseFileError(f"{path}: byte {error.start} is no UTF-8; save the file as UTF-8") from None
-    return loads(text, path, migrate=migrate)
+    return loads(text, path)

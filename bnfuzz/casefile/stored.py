@@ -33,6 +33,22 @@ class Origin:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Descent:
+    """How a case came to be as small as it is.
+
+    origin    id of the case as it was found
+    severity  of that case: what a smaller one may not fall far below, however often it is shrunk again
+    steps     what was done to it, one line each, over all times it was shrunk
+    finished  nothing was left to try
+    """
+
+    origin: str
+    severity: float
+    steps: tuple[str, ...] = ()
+    finished: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Expectation:
     """What backends of some versions do with the case.
 
@@ -40,6 +56,8 @@ class Expectation:
     versions   range such as `>=0.12,<0.13`; empty: every version
     findings   output -> kind of failure, exactly these; empty: the case passes (`ok`)
     signature  of the known finding
+    why        a person's reason
+    cause      what bnfuzz found to explain the failure
     confirmed  the failure was reached again with the most exact reference
     """
 
@@ -48,6 +66,7 @@ class Expectation:
     findings: Mapping[str, str] = field(default_factory=dict)
     signature: str = ""
     why: str = ""
+    cause: str = ""
     link: str = ""
     confirmed: bool = False
 
@@ -60,6 +79,11 @@ class Expectation:
     @property
     def ok(self) -> bool:
         return not self.findings
+
+    @property
+    def explanation(self) -> str:
+        """On one line: a person's reason, else the cause, else nothing."""
+        return " ".join((self.why or self.cause).split())
 
     def applies(self, backend: str, version: str | None = None) -> bool:
         """Whether it speaks of this backend at this version (None: any)."""
@@ -76,6 +100,7 @@ class Expectation:
 class CaseFile:
     """A stored case.
 
+    descent      of a case that was shrunk
     verdicts     by backend, as judged when the case was saved
     environment  of the machine that saved it (machine.py)
     reference    exact outputs of the trial, for human readers only: nothing is judged by them
@@ -84,6 +109,7 @@ class CaseFile:
     case: Case
     state: State = "open"
     origin: Origin = Origin()
+    descent: Descent | None = None
     expectations: tuple[Expectation, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     verdicts: Mapping[str, tuple[Verdict, ...]] = field(default_factory=dict)
@@ -120,7 +146,7 @@ def from_finding(finding: Finding, *, title: str = "", note: str = "", seed: int
         backend=portable(finding.backend),
         findings=failures(finding.verdicts),
         signature=finding.signature,
-        why=finding.cause,
+        cause=finding.cause,
         confirmed=finding.confirmed,
     )
     return CaseFile(
@@ -136,7 +162,8 @@ def merged(old: CaseFile, new: CaseFile, *, reopen: bool = True) -> CaseFile:
     """`old` with the expectations and verdicts of `new`, a file of the same case, that it lacks.
 
     An "ok" of the same backend and versions gives way to a finding. With `reopen` a new finding also sets the state
-    back to open: a fault that was fixed has come back (a flaky one stays flaky).
+    back to open: a fault that was fixed has come back (a flaky one stays flaky). A known finding learns its cause,
+    and with `reopen` a better one.
     """
     if old.id != new.id:
         raise UsageError(f"cases {old.id} and {new.id} differ; only files of one case can be merged")
@@ -145,12 +172,17 @@ def merged(old: CaseFile, new: CaseFile, *, reopen: bool = True) -> CaseFile:
         same = [
             i for i, own in enumerate(expectations) if (own.backend, own.versions) == (entry.backend, entry.versions)
         ]
-        if any(expectations[i].findings == entry.findings or entry.ok for i in same):
-            continue
-        expectations = [own for i, own in enumerate(expectations) if not (i in same and own.ok)] + [entry]
+        known = [i for i in same if expectations[i].findings == entry.findings]
+        if known:
+            causes = (entry.cause, expectations[known[0]].cause)
+            cause = next(filter(None, causes if reopen else reversed(causes)), "")
+            expectations[known[0]] = replace(expectations[known[0]], cause=cause)
+        elif not (entry.ok and same):
+            expectations = [own for i, own in enumerate(expectations) if not (i in same and own.ok)] + [entry]
     return replace(
         old,
         state=min(old.state, new.state, key=STATES.index) if reopen else old.state,
+        descent=old.descent or new.descent,
         expectations=tuple(expectations),
         environment=old.environment or new.environment,
         verdicts={**new.verdicts, **old.verdicts},

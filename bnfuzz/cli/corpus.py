@@ -105,7 +105,7 @@ def show(folder: Path, case: str) -> None:
         click.echo(f"  {name} {list(array.shape[1:])} {array.dtype.name}: {values}{more}")
     for expectation, words in zip(file.expectations, _expectation_words(file), strict=True):
         click.echo(f"expected of {words}")
-        for detail in (expectation.signature, expectation.why, expectation.link):
+        for detail in (expectation.signature, expectation.why, expectation.cause, expectation.link):
             if detail:
                 click.echo(f"  {detail}")
     for backend, verdicts in file.verdicts.items():
@@ -220,7 +220,7 @@ def migrate(context: click.Context, folder: Path) -> None:
     rewritten = unreadable = 0
     for path in case_paths(folder):
         try:
-            text = dumps(read(path, migrate=True))
+            text = dumps(read(path))
         except CaseFileError as error:
             click.echo(str(error), err=True)
             unreadable += 1

@@ -149,7 +149,7 @@ class Corpus:
                         backend=expectation.backend,
                         versions=expectation.versions,
                         link=expectation.link or case.file.origin.link,
-                        reason=" ".join(expectation.why.split()) or f"open case {case.path.name}",
+                        reason=expectation.explanation or f"open case {case.path.name}",
                     )
         return None
 

@@ -16,7 +16,18 @@ from hypothesis.extra import numpy as hnp
 
 from bnfuzz import formats
 from bnfuzz.case import Case, Cotangent, Inputs, Layout, Mode, Operation, Spec, batch_norm_spec, expected_arrays
-from bnfuzz.casefile import CaseFile, Expectation, Origin, case_id, dumps, files, from_finding, loads, stored
+from bnfuzz.casefile import (
+    CaseFile,
+    Descent,
+    Expectation,
+    Origin,
+    case_id,
+    dumps,
+    from_finding,
+    loads,
+    migrations,
+    stored,
+)
 from bnfuzz.casefile.exactarray import exact_bits
 from bnfuzz.casefile.tree import clipped
 from bnfuzz.errors import CaseFileError, InternalError
@@ -126,10 +137,13 @@ def test_what_is_written_reads_back(case: Case, judged: tuple[Verdict, ...], sta
     file = CaseFile(
         case=case,
         state=state,
+        descent=Descent(origin="0" * 16, severity=math.inf, steps=("fewer rows",), finished=True) if judged else None,
         origin=Origin(title="a", link="https://example.org/1", seed=2**100, note="γ\nδ"),
         expectations=(
             Expectation(backend="jax*", versions=">=0.4,<0.6"),
-            Expectation(backend="flax", findings={"y": "wrong"}, signature=SIGNATURE, why="x", confirmed=True),
+            Expectation(
+                backend="flax", findings={"y": "wrong"}, signature=SIGNATURE, why="x", cause="one pass", confirmed=True
+            ),
         ),
         verdicts={"flax": judged} if judged else {},
         reference={"y": np.array([0.1, math.inf])},
@@ -141,7 +155,7 @@ def test_what_is_written_reads_back(case: Case, judged: tuple[Verdict, ...], sta
         assert (name, array.dtype, array.shape) == (other, read_back.dtype, read_back.shape)
         assert np.array_equal(exact_bits(array), exact_bits(read_back))
     assert back.id == file.id
-    for name in ("state", "origin", "expectations", "verdicts", "reference"):
+    for name in ("state", "origin", "descent", "expectations", "verdicts", "reference"):
         assert same(getattr(back, name), getattr(file, name))
     assert dumps(back) == text
 
@@ -190,7 +204,7 @@ def test_large_arrays_are_packed() -> None:
 
 
 def test_the_schema_speaks_the_language_of_the_code() -> None:
-    schema = files._validator().schema
+    schema = migrations.validator(migrations.SCHEMA).schema
     spec, verdict = (schema["$defs"][name] for name in ("spec", "verdict"))
     names = [field.name for field in fields(Spec)]
     assert sorted(spec["required"]) == sorted(spec["properties"]) == sorted(names)
@@ -208,7 +222,7 @@ def test_the_schema_speaks_the_language_of_the_code() -> None:
     assert set(schema["properties"]["case"]["properties"]["inputs"]["properties"]) == {
         field.name for field in fields(Inputs)
     }
-    files._validator().check_schema(schema)
+    migrations.validator(migrations.SCHEMA).check_schema(schema)
 
 
 def test_texts_from_frameworks_are_made_fit() -> None:
@@ -226,14 +240,3 @@ def test_a_writer_that_loses_bits_is_found_out(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("bnfuzz.casefile.exactarray.shortest", lambda value, kind: float(f"{value:.3g}"))
     with pytest.raises((InternalError, CaseFileError)):
         dumps(file)
-
-
-def test_migration_steps_are_taken_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = {-1: lambda tree: tree | {"state": "opened"}, 0: lambda tree: tree | {"state": tree["state"][:4]}}
-    monkeypatch.setattr(files, "MIGRATIONS", steps)
-    old = json.dumps(changed("schema", -1))
-    assert loads(old, "old.json", migrate=True).state == "open"
-    with pytest.raises(CaseFileError, match="run `bnfuzz corpus migrate`"):
-        loads(old, "old.json")
-    with pytest.raises(CaseFileError, match="no migration from it is known"):
-        loads(json.dumps(changed("schema", -5)), "old.json", migrate=True)

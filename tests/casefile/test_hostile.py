@@ -48,15 +48,15 @@ TEXT = """\
   "expectations": [
     {
       "backend": "flax",
+      "cause": "one-pass variance",
       "confirmed": true,
       "expect": {"y": "wrong"},
-      "signature": "v1/flax/batch_norm/training/y/wrong/float32-float32-float32/offset",
-      "why": "one-pass variance"
+      "signature": "v1/flax/batch_norm/training/y/wrong/float32-float32-float32/offset"
     }
   ],
   "id": "34121ac83f2f79e8",
   "origin": {"campaign": "seed 7, round 3", "seed": 7, "title": "two close values"},
-  "schema": 1,
+  "schema": 2,
   "state": "open",
   "verdicts": {
     "flax": [
@@ -96,10 +96,16 @@ def test_the_untouched_file_is_readable_and_in_the_writers_own_layout() -> None:
 
 
 HOSTILE: dict[str, tuple[dict[str, Any], str, str]] = {
-    "no schema": (changed("schema"), "$.schema", "give the integer 1"),
-    "schema as text": (changed("schema", "1"), "$.schema", "give the integer 1"),
-    "older schema": (changed("schema", 0), "$.schema", "run `bnfuzz corpus migrate`"),
-    "newer schema": (changed("schema", 2), "$.schema", "upgrade bnfuzz"),
+    "no schema": (changed("schema"), "$.schema", "give the integer 2"),
+    "schema as text": (changed("schema", "2"), "$.schema", "give the integer 2"),
+    "older schema": (changed("schema", 0), "$.schema", "older than 1, the oldest that is read"),
+    "a new field in an old file": (
+        changed("schema", 1) | {"descent": {"from": "0" * 16, "severity": 2.0}},
+        "$",
+        "'descent' was unexpected",
+    ),
+    "descent from nowhere": (changed("descent", {"from": "x", "severity": 1.0}), "$.descent.from", "does not match"),
+    "newer schema": (changed("schema", 3), "$.schema", "upgrade bnfuzz"),
     "edited value": (changed("case.inputs.x.values.0", 10000.2), "$.id", "leave the line `id` out"),
     "made-up id": (changed("id", "0" * 16), "$.id", "leave the line `id` out"),
     "path as id": (changed("id", "../../etc/passwd"), "$.id", "does not match"),
