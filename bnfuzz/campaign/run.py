@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from hypothesis import target
@@ -19,6 +19,7 @@ from bnfuzz.backends.pool import Pool
 from bnfuzz.campaign.budget import Budget
 from bnfuzz.campaign.discover import Discoveries, Discovery
 from bnfuzz.campaign.draw import each_plan, is_aimed, vocabulary
+from bnfuzz.campaign.scatter import Scatter
 from bnfuzz.campaign.settings import Settings
 from bnfuzz.campaign.tally import BackendTally, Tally
 from bnfuzz.case import OUTPUT_NAMES, Inputs, Spec
@@ -63,6 +64,7 @@ class Report:
     shrink_seconds: float
     interrupted: bool
     versions: dict[str, dict[str, str]]
+    scatter: Scatter = field(default_factory=Scatter)
 
     @property
     def failed(self) -> bool:
@@ -84,6 +86,7 @@ class Campaign:
     ) -> None:
         self.asked = asked
         self.tally = Tally()
+        self.scatter = Scatter()
         self._flying: tuple[Plan, Block] | None = None
         self._pool = pool
         self._tick = tick
@@ -118,6 +121,7 @@ class Campaign:
             shrink_seconds=self.budget.shrink_seconds,
             interrupted=interrupted,
             versions=self._versions,
+            scatter=self.scatter,
         )
 
     def _over(self) -> bool:
@@ -182,6 +186,7 @@ class Campaign:
         for name, result in results.items():
             given = few if name in slow else inputs
             self.tally.backends[name].add(result, given.trials, self.asked.outputs)
+            self.scatter.add(result, plan, self.asked.outputs)
             if aimed:
                 self._aim(result)
             if len(result.failing()):
