@@ -50,6 +50,7 @@ class Conventions:
     default_eps            what the backend takes where eps is not given
     default_momentum       likewise, as the backend's own argument
     momentum_weighs        which statistic the backend's momentum argument multiplies
+    fixed_scalars          which of eps and momentum the call has no argument for: only the default can be asked for
     scalar_format          format that eps and momentum are stored in before use (float32 attributes);
                            None: they stay Python floats until they meet the data
     momentum_format        likewise for momentum alone, where it differs (MXNet: float32, while eps is float64)
@@ -78,6 +79,7 @@ class Conventions:
     default_eps: float = 1e-5
     default_momentum: float = 0.1
     momentum_weighs: Literal["new", "old"] = "new"
+    fixed_scalars: tuple[Literal["eps", "momentum"], ...] = ()
     scalar_format: FormatName | None = None
     momentum_format: FormatName | None = None
     eps_minimum: float = 0.0
@@ -137,6 +139,11 @@ class Conventions:
             return f"rank {spec.rank} is outside {self.ranks[0]}..{self.ranks[1]}"
         if self.channel_axes != "any" and spec.parameter_axes != (self.channel_axes,):
             return f"channel axis {spec.parameter_axes} cannot be expressed, only {self.channel_axes}"
+        if "eps" in self.fixed_scalars and eps != self.default_eps:
+            return f"the call takes no eps; it has its own, said to be {self.default_eps:g}"
+        learns = spec.has_running and "training" in spec.steps
+        if "momentum" in self.fixed_scalars and learns and self.momentum_argument(spec) != self.default_momentum:
+            return f"the call takes no momentum; it has its own, said to be {self.default_momentum:g}"
         if eps < self.eps_minimum or (self.eps_minimum_excluded and eps == self.eps_minimum):
             excluded = ", excluded" if self.eps_minimum_excluded else ""
             return f"eps {eps} is below what is accepted ({self.eps_minimum}{excluded})"

@@ -8,20 +8,24 @@ is a non-negative int. Gradients are the framework's own, or those of a function
 
     backward(x, gamma, beta, cotangent, *, eps, axis) -> (dx, dgamma, dbeta)
 
-(NumPy: without one only the forward outputs are offered). One with state is told apart by its signature.
+(NumPy: without one only the forward outputs are offered). One with state is told apart by its signature. The keyword
+arguments may be left out: without eps or momentum the function has its own, without axis it has one channel axis
+(the last in JAX, else 1), without training it is never asked for inference. What else it does differently is stated
+in a record of conventions (see bnfuzz.backends.stated).
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from bnfuzz.backends.base import Arrays, Backend, Computed, Program
+from bnfuzz.backends.stated import with_stated
 from bnfuzz.case import Array, Spec
 from bnfuzz.conventions import Conventions
 from bnfuzz.errors import UsageError
@@ -37,10 +41,25 @@ STATELESS = "f(x, gamma, beta, *, eps, axis)"
 STATEFUL = "f(x, gamma, beta, running_mean, running_var, *, eps, momentum, axis, training)"
 
 
-class FunctionBackend(Backend):
-    """`function` under the name `name`. Raises UsageError where its signature is neither of the two."""
+OPTIONS = ("eps", "axis")
+STATEFUL_OPTIONS = ("eps", "momentum", "axis", "training")
 
-    def __init__(self, function: Function, *, name: str, framework: str, backward: Function | None = None) -> None:
+
+class FunctionBackend(Backend):
+    """`function` under the name `name`; `conventions` is a record of what it states of itself.
+
+    Raises UsageError where its signature is neither of the two, and where the record is not one.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        *,
+        name: str,
+        framework: str,
+        backward: Function | None = None,
+        conventions: object = None,
+    ) -> None:
         super().__init__()
         if framework not in FRAMEWORKS:
             raise UsageError(f"framework {framework!r} is unknown; use one of {', '.join(FRAMEWORKS)}")
@@ -52,19 +71,27 @@ class FunctionBackend(Backend):
         self._backward = backward
         self._parameters = parameters_of(function, name)
         self._stateful = "running_mean" in self._parameters
+        self._conventions = with_stated(self._from_signature(), conventions, f"conventions of {name}")
 
     @property
     def conventions(self) -> Conventions:
+        return self._conventions
+
+    def _from_signature(self) -> Conventions:
         gradients = () if self.framework == "numpy" and self._backward is None else ("dgamma", "dbeta", "dx")
+        scalars: tuple[Literal["eps", "momentum"], ...] = ("eps", "momentum") if self._stateful else ("eps",)
+        inference = self._stateful and self._takes("training")
         return Conventions(
             source="the function's signature",
             default_eps=self._default("eps", 1e-5),
             default_momentum=self._default("momentum", 0.1),
+            fixed_scalars=tuple(scalar for scalar in scalars if not self._takes(scalar)),
             formats=(("float32", "float32", "float32"), ("float64", "float64", "float64")),
+            channel_axes="any" if self._takes("axis") else -1 if self.framework == "jax" else 1,
             outputs=("y", *gradients, *(("new_running_mean", "new_running_var") if self._stateful else ())),
             affine="both",
             running="needed" if self._stateful else "free",
-            modes=("training", "inference") if self._stateful else ("training",),
+            modes=("training", "inference") if inference else ("training",),
             flushes_subnormals=self.framework == "jax",
         )
 
@@ -84,22 +111,32 @@ class FunctionBackend(Backend):
 
         return torch_arrays.program_of(spec, lambda handed: self._call(spec, handed))
 
+    def _takes(self, option: str) -> bool:
+        return takes(self._parameters, option)
+
     def _default(self, name: str, otherwise: float) -> float:
         default = self._parameters[name].default if name in self._parameters else otherwise
         return float(default) if isinstance(default, (int, float)) else otherwise
 
     def _options(self, spec: Spec) -> dict[str, Any]:
         """Keyword arguments, without eps and momentum where the Spec leaves them and the function has a default."""
-        options: dict[str, Any] = {"axis": spec.affine_axes[0]}
-        if self._stateful:
+        options: dict[str, Any] = {}
+        if self._takes("axis"):
+            options["axis"] = spec.affine_axes[0]
+        if self._stateful and self._takes("training"):
             options["training"] = spec.mode == "training"
-        for name, value in (("eps", spec.eps), ("momentum", spec.momentum)):
-            if name not in self._parameters:
+        conventions = self.conventions
+        scalars = [("eps", spec.eps, conventions.default_eps)]
+        if self._stateful:
+            momentum = None if spec.momentum is None else conventions.momentum_argument(spec)
+            scalars.append(("momentum", momentum, conventions.default_momentum))
+        for name, asked, default in scalars:
+            if not self._takes(name):
                 continue
-            if value is not None:
-                options[name] = value
-            elif self._parameters[name].default is inspect.Parameter.empty:
-                options[name] = getattr(self.conventions, f"default_{name}")
+            if asked is not None:
+                options[name] = asked
+            elif name not in self._parameters or self._parameters[name].default is inspect.Parameter.empty:
+                options[name] = default
         return options
 
     def _call(self, spec: Spec, handed: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -139,7 +176,8 @@ class FunctionBackend(Backend):
         self, spec: Spec, handed: dict[str, Any], cotangent: Any, out: Callable[[Any], Array]
     ) -> dict[str, Array]:
         assert self._backward is not None
-        options = {name: value for name, value in self._options(spec).items() if name in ("eps", "axis")}
+        taken = inspect.signature(self._backward).parameters
+        options = {name: value for name, value in self._options(spec).items() if name in OPTIONS and takes(taken, name)}
         result = self._backward(*(handed[name] for name in INPUTS), cotangent, **options)
         if not isinstance(result, (tuple, list)) or len(result) != 3:
             raise TypeError(f"backward of {self.label} returned {type(result).__name__}, not (dx, dgamma, dbeta)")
@@ -168,14 +206,21 @@ def parameters_of(function: Function, name: str) -> dict[str, inspect.Parameter]
         raise UsageError(f"{name} has no signature that Python can read ({error}); wrap it in a def") from error
     stateful = "running_mean" in signature.parameters
     arrays = INPUTS + STATE if stateful else INPUTS
-    options = ("eps", "momentum", "axis", "training") if stateful else ("eps", "axis")
+    options = STATEFUL_OPTIONS if stateful else OPTIONS
     try:
-        signature.bind(*arrays, **dict.fromkeys(options))
+        signature.bind(*arrays, **{option: None for option in options if takes(signature.parameters, option)})
     except TypeError as error:
         raise UsageError(
             f"{name}{signature} cannot be called as {STATEFUL if stateful else STATELESS}: {error}"
         ) from error
     return dict(signature.parameters)
+
+
+def takes(parameters: Mapping[str, inspect.Parameter], option: str) -> bool:
+    """Whether a function of these parameters can be given the keyword argument."""
+    any_keyword = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    found = parameters.get(option)
+    return any_keyword if found is None else found.kind in (found.POSITIONAL_OR_KEYWORD, found.KEYWORD_ONLY)
 
 
 def cotangent_of(spec: Spec, y: Array) -> Array:

@@ -58,7 +58,10 @@ class Target(Backend):
         backward = getattr(function, "backward", None) or getattr(module, "backward", None)
         if backward is not None and not callable(backward):
             raise UsageError(f"backward in {self.path} is of type {type(backward).__name__}, not a function")
-        self._loaded = FunctionBackend(function, name=self.label, framework=self.framework, backward=backward)
+        record = getattr(function, "conventions", getattr(module, "conventions", None))
+        self._loaded = FunctionBackend(
+            function, name=self.label, framework=self.framework, backward=backward, conventions=record
+        )
 
     def compile(self, spec: Spec) -> Program:
         return self._backend().compile(spec)

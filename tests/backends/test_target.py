@@ -10,6 +10,7 @@ import pytest
 from bnfuzz.backends.function_backend import FunctionBackend
 from bnfuzz.backends.target import Target, parsed
 from bnfuzz.case import batch_norm_spec
+from bnfuzz.conventions import Conventions
 from bnfuzz.errors import UsageError
 
 SPEC = batch_norm_spec((4, 3, 2), 1)
@@ -153,7 +154,7 @@ def test_neighbours_of_the_file_can_be_imported(pool, target, tmp_path, inputs_f
         pytest.param("raise SystemExit(3)", "f", "SystemExit", id="exits-on-import"),
         pytest.param("def f(x): ...", "f", "cannot be called as f(x, gamma, beta", id="signature"),
         pytest.param(
-            "def f(x, gamma, beta, running_mean, running_var, *, eps, axis): ...", "f", "training)", id="state"
+            "def f(x, gamma, beta, running_mean, *, eps, momentum, axis): ...", "f", "training): ", id="state"
         ),
         pytest.param("backward = 1\ndef f(x, gamma, beta, *, eps, axis): ...", "f", "backward", id="backward"),
     ],
@@ -161,6 +162,87 @@ def test_neighbours_of_the_file_can_be_imported(pool, target, tmp_path, inputs_f
 def test_mistakes_in_the_file_are_told_in_plain_words(pool, target, source, function, message):
     with pytest.raises(UsageError) as caught:
         pool.conventions(target(source, function))
+    assert message in str(caught.value)
+
+
+def test_what_a_function_does_not_take_is_not_asked_of_it(pool, target, inputs_for):
+    source = "def f(x, gamma, beta):\n    return (x - x.mean((0, 2), keepdims=True)) * 0 + 7\n"
+    name = target(source)
+    stated = pool.conventions(name)
+    assert (stated.fixed_scalars, stated.channel_axes, stated.modes) == (("eps",), 1, ("training",))
+    left = replace(SPEC, eps=None)
+    assert (pool.run([name], left, inputs_for(left))[name].outputs.y == 7).all()
+    for spec, reason in ((replace(SPEC, eps=1e-3), "takes no eps"), (replace(SPEC, eps=None), "channel axis")):
+        moved = spec if reason != "channel axis" else batch_norm_spec((4, 3, 2), 0, eps=None)
+        reply = pool.run([name], moved, inputs_for(moved))[name]
+        assert (reply.status, reason in reply.message) == ("unsupported", True)
+
+
+def test_state_without_options_is_training_with_its_own_momentum(pool, target, inputs_for):
+    name = target(
+        "conventions = {'default_momentum': 0.9}\n"
+        "def f(x, gamma, beta, running_mean, running_var):\n    return x, running_mean, running_var\n"
+    )
+    stated = pool.conventions(name)
+    assert stated.fixed_scalars == ("eps", "momentum")
+    assert stated.unsupported(replace(SPEC, eps=None, momentum=0.9)) is None
+    assert stated.unsupported(replace(SPEC, eps=None, momentum=None)) is None
+    assert "takes no momentum" in stated.unsupported(replace(SPEC, eps=None, momentum=0.1))
+    assert stated.unsupported(replace(SPEC, eps=None, steps=("inference",))) is not None
+
+
+def test_any_keywords_get_all_of_them(pool, target, inputs_for):
+    name = target("def f(x, gamma, beta, **options):\n    return x * 0 + options['eps'] + options['axis']\n")
+    assert (pool.run([name], replace(SPEC, eps=0.5), inputs_for(SPEC))[name].outputs.y == 1.5).all()
+
+
+@pytest.mark.parametrize("place", ["conventions = {record}\n{code}", "{code}\nf.conventions = {record}"])
+def test_a_record_of_conventions_is_found_in_the_file_or_on_the_function(pool, target, place):
+    code = STATEFUL.format(module="numpy")
+    record = "{'running_ddof': 1, 'momentum_weighs': 'old', 'formats': [['float32'] * 3], 'summation': 'pairwise'}"
+    stated = pool.conventions(target(place.format(record=record, code=code)))
+    assert (stated.running_ddof, stated.momentum_weighs, stated.summation.kind) == (1, "old", "pairwise")
+    assert stated.formats == (("float32", "float32", "float32"),)
+    assert stated.modes == ("training", "inference")
+
+
+def test_a_stated_sense_of_momentum_reaches_the_call(pool, target, inputs_for):
+    code = "\ndef f(x, g, b, running_mean, running_var, *, momentum):\n    return x, running_mean * 0 + momentum, g\n"
+    name = target(f"conventions = {{'momentum_weighs': 'old'}}{code}")
+    spec = replace(SPEC, eps=None, momentum=0.25)
+    assert (pool.run([name], spec, inputs_for(spec))[name].outputs.new_running_mean == 0.75).all()
+
+
+def test_a_record_of_the_package_states_what_differs_from_the_defaults():
+    record = Conventions(source="the manual", running_ddof=1, outputs=("y",))
+    backend = FunctionBackend(lambda x, gamma, beta: x, name="f", framework="torch", conventions=record)
+    assert (backend.conventions.source, backend.conventions.running_ddof) == ("the manual", 1)
+    assert backend.conventions.outputs == ("y", "dgamma", "dbeta", "dx")
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (3, "is of type int; give a dict"),
+        ({"epsilon": 1e-3}, "'epsilon', which is no convention; use some of"),
+        ({"outputs": ["y"]}, "outputs, which the function's signature decides"),
+        ({"running_ddof": 2}, "running_ddof=2; give 0 or 1"),
+        ({"running_ddof": True}, "running_ddof=True; give 0 or 1"),
+        ({"momentum_weighs": "older"}, "give 'new' or 'old'"),
+        ({"default_eps": "1e-3"}, "default_eps='1e-3'; give float"),
+        ({"fix_gamma": 1}, "fix_gamma=1; give bool"),
+        ({"channel_axes": "last"}, "give 'any' or int"),
+        ({"formats": ["float32"]}, "give rows (data, parameters, statistics) of float16"),
+        ({"compute": [["float16", "float8"]]}, "give rows (data, compute)"),
+        ({"ranks": (5, 2)}, "ranks=(5, 2); give (smallest, largest)"),
+        ({"summation": "sorted"}, "give one of any, pairwise, lanes, wide"),
+        ({"scalar_format": "single"}, "scalar_format='single'; give 'float16'"),
+    ],
+    ids=str,
+)
+def test_mistakes_in_a_record(record, message):
+    with pytest.raises(UsageError, match="conventions of f") as caught:
+        FunctionBackend(lambda x, gamma, beta: x, name="f", framework="numpy", conventions=record)
     assert message in str(caught.value)
 
 
