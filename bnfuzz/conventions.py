@@ -68,7 +68,9 @@ class Conventions:
     single_value_variance  n = 1 with ddof 1: new running variance "keep", "nan", or "biased" (factor 1)
     empty                  n = 0 or C = 0: "value" or "refused"
     empty_statistics       n = 0: the new running statistics "keep", "nan" or "unspecified"
-    statistics_written     where the running statistics are updated
+    statistics_written     running statistics: "returned" as new arrays, or written into the given ones by "forward" or
+                           by "backward"
+    variance_formula       how the variance is taken, where that is documented
     fix_gamma              True where gamma is taken as 1 and dgamma as 0 (only MXNet's default)
     flushes_subnormals     subnormal inputs and results may become 0 (XLA)
     dx_parts               "storage" where parts of dx are rounded to the data's format before they are added
@@ -97,7 +99,8 @@ class Conventions:
     single_value_variance: Literal["keep", "nan", "biased"] = "biased"
     empty: Literal["value", "refused"] = "refused"
     empty_statistics: Literal["keep", "nan", "unspecified"] = "unspecified"
-    statistics_written: Literal["forward", "backward"] = "forward"
+    statistics_written: Literal["returned", "forward", "backward"] = "returned"
+    variance_formula: Literal["unstated", "two-pass", "one-pass"] = "unstated"
     fix_gamma: bool = False
     flushes_subnormals: bool = False
     dx_parts: Literal["compute", "storage"] = "compute"

@@ -34,6 +34,7 @@ CONVENTIONS = Conventions(
     empty_statistics="nan",
     flushes_subnormals=True,
     dx_parts="storage",
+    variance_formula="one-pass",
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bnfuzz.backends.base import Backend, Program
 from bnfuzz.backends.flax_layer import CONVENTIONS, flax_program
 from bnfuzz.case import Spec
@@ -11,7 +13,7 @@ class FlaxSlowVariance(Backend):
     label = "flax-slow-variance"
     framework = "flax"
     packages: tuple[str, ...] = ("jax", "jaxlib", "flax")
-    conventions = CONVENTIONS
+    conventions = replace(CONVENTIONS, variance_formula="two-pass")
 
     def compile(self, spec: Spec) -> Program:
         return flax_program(spec, self.conventions, use_fast_variance=False)

@@ -38,6 +38,7 @@ def scratch_conventions(source: str, **others: Any) -> Conventions:
         "empty": "value",
         "empty_statistics": "nan",
         "flushes_subnormals": True,
+        "variance_formula": "two-pass",
     }
     return Conventions(source=source, **{**values, **others})
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bnfuzz.backends.base import Backend, Program
+from bnfuzz.backends.base import Arrays, Backend, Program
 from bnfuzz.backends.mxnet_arrays import start_mxnet
-from bnfuzz.backends.mxnet_operator import operator_conventions, operator_program
+from bnfuzz.backends.mxnet_operator import operator_conventions, operator_program, operator_stages
 from bnfuzz.case import Spec
 
 
@@ -21,3 +21,6 @@ class MXNet(Backend):
 
     def compile(self, spec: Spec) -> Program:
         return operator_program(spec, self.conventions, fix_gamma=False, use_global_stats=False)
+
+    def observe(self, spec: Spec, arrays: Arrays) -> Arrays:
+        return operator_stages(spec, self.conventions, arrays, fix_gamma=False, use_global_stats=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,32 @@ def program_of(spec: Spec, call: Call, *, state_after_backward: bool) -> Program
         return Computed(outputs=outputs, held=held)
 
     return program
+
+
+def stages_of(spec: Spec, call: Call, arrays: Arrays) -> Arrays:
+    """`NAME@forward`, `NAME@backward`: every array handed over as it is after the forward call, and after backward."""
+    handed = {name: to_mxnet(array) for name, array in arrays.items()}
+    for name in DIFFERENTIATED:
+        if name in handed:
+            handed[name].attach_grad()
+    return observed(spec, lambda: call(handed), handed.get("cotangent"), lambda: handed)
+
+
+def observed(
+    spec: Spec, call: Callable[[], tuple[Any, dict[str, Any]]], cotangent: Any, held: Callable[[], Mapping[str, Any]]
+) -> Arrays:
+    """`recorded` in two stages, with what `held` gives after each of them."""
+    from mxnet import autograd, nd
+
+    training = spec.mode == "training"
+    with autograd.record(train_mode=training):
+        y, _ = call()
+        head = loss_of(spec, y)
+    nd.waitall()
+    stages = {f"{name}@forward": value.asnumpy() for name, value in held().items()}
+    head.backward(cotangent, train_mode=training)
+    nd.waitall()
+    return stages | {f"{name}@backward": value.asnumpy() for name, value in held().items()}
 
 
 def loss_of(spec: Spec, y: Any) -> Any:

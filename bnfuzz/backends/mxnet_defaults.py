@@ -6,9 +6,9 @@ eps and momentum are passed where the Spec has them.
 
 from __future__ import annotations
 
-from bnfuzz.backends.base import Backend, Program
+from bnfuzz.backends.base import Arrays, Backend, Program
 from bnfuzz.backends.mxnet_arrays import start_mxnet
-from bnfuzz.backends.mxnet_operator import operator_conventions, operator_program
+from bnfuzz.backends.mxnet_operator import operator_conventions, operator_program, operator_stages
 from bnfuzz.case import Spec
 
 
@@ -25,3 +25,6 @@ class MXNetDefaults(Backend):
 
     def compile(self, spec: Spec) -> Program:
         return operator_program(spec, self.conventions)
+
+    def observe(self, spec: Spec, arrays: Arrays) -> Arrays:
+        return operator_stages(spec, self.conventions, arrays)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bnfuzz.backends.base import Program
-from bnfuzz.backends.mxnet_arrays import program_of, scalars
+from bnfuzz.backends.base import Arrays, Program
+from bnfuzz.backends.mxnet_arrays import Call, program_of, scalars, stages_of
 from bnfuzz.case import Spec
 from bnfuzz.conventions import Conventions, FormatTriple
 
@@ -40,6 +40,16 @@ def operator_conventions(source: str, **others: Any) -> Conventions:
 
 def operator_program(spec: Spec, conventions: Conventions, **flags: bool) -> Program:
     """`flags` go to BatchNorm as they are, beside the Spec's eps, momentum and axis."""
+    return program_of(spec, operator_call(spec, conventions, **flags), state_after_backward=True)
+
+
+def operator_stages(spec: Spec, conventions: Conventions, arrays: Arrays, **flags: bool) -> Arrays:
+    """`Backend.observe` of such a call."""
+    return stages_of(spec, operator_call(spec, conventions, **flags), arrays)
+
+
+def operator_call(spec: Spec, conventions: Conventions, **flags: bool) -> Call:
+    """BatchNorm on the arrays by name."""
     from mxnet import nd
 
     given = {**scalars(spec, conventions), **flags, "axis": spec.parameter_axes[0]}
@@ -48,4 +58,4 @@ def operator_program(spec: Spec, conventions: Conventions, **flags: bool) -> Pro
         names = ("x", "gamma", "beta", "running_mean", "running_var")
         return nd.BatchNorm(*(handed[name] for name in names), **given), {}
 
-    return program_of(spec, call, state_after_backward=True)
+    return call

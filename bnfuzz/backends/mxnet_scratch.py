@@ -27,6 +27,7 @@ class MXNetScratch(Backend):
             ("float64", "float64", "float64"),
         ),
         ranks=(2, 8),
+        variance_formula="two-pass",
         outputs=("batch_mean", "batch_var", "y", "dgamma", "dbeta", "dx", "new_running_mean", "new_running_var"),
     )
 

@@ -40,6 +40,7 @@ class NumpyReference(Backend):
         ),
         empty="value",
         empty_statistics="nan",
+        variance_formula="two-pass",
     )
 
     def compile(self, spec: Spec) -> Program:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bnfuzz.backends.base import Backend, Program
-from bnfuzz.backends.torch_arrays import program_of, start_torch
+from bnfuzz.backends.base import Arrays, Backend, Program
+from bnfuzz.backends.torch_arrays import Call, program_of, stages_of, start_torch
 from bnfuzz.case import Spec
 from bnfuzz.conventions import MIXED_FORMATS, Conventions, FormatTriple
 
@@ -34,12 +34,19 @@ class Torch(Backend):
         single_value="refused",
         empty="value",
         empty_statistics="keep",
+        statistics_written="forward",
     )
 
     def start(self) -> None:
         start_torch()
 
     def compile(self, spec: Spec) -> Program:
+        return program_of(spec, self._call(spec))
+
+    def observe(self, spec: Spec, arrays: Arrays) -> Arrays:
+        return stages_of(spec, self._call(spec), arrays)
+
+    def _call(self, spec: Spec) -> Call:
         from torch.nn import functional
 
         given: dict[str, float] = {}
@@ -61,4 +68,4 @@ class Torch(Backend):
             )
             return y, {f"new_{name}": buffer for name, buffer in statistics.items()}
 
-        return program_of(spec, call)
+        return call

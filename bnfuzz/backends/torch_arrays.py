@@ -37,6 +37,18 @@ def program_of(spec: Spec, call: Call) -> Program:
     return program
 
 
+def stages_of(spec: Spec, call: Call, arrays: Arrays) -> Arrays:
+    """`NAME@forward`, `NAME@backward`: every tensor handed over as it is after the forward call, and after backward."""
+    handed = {name: to_torch(array) for name, array in arrays.items()}
+    leaves: dict[str, Any] = {
+        name: tensor.requires_grad_() for name, tensor in handed.items() if name in ("x", "gamma", "beta")
+    }
+    y, _ = call(handed)
+    stages = {f"{name}@forward": to_numpy(tensor).copy() for name, tensor in handed.items()}
+    _gradients(spec, y, leaves, handed.get("cotangent"))
+    return stages | {f"{name}@backward": to_numpy(tensor).copy() for name, tensor in handed.items()}
+
+
 def to_torch(array: Array) -> Any:
     """A tensor of the same memory and strides, copied only where torch has no such layout (negative strides)."""
     import torch
