@@ -1,7 +1,9 @@
 """Fault hunting: every planted fault on the same stream of plans until it is found or the budget is over.
 
 The plans know nothing of the faults. One drawing of plans and one evaluation of the reference per set of rules
-serves all faults that are still at large; a found one leaves the hunt.
+serves all faults that are still at large; a found one leaves the hunt. As in a campaign every sixteenth plan is also
+checked for the relations that hold bit for bit; what fails on any plan is, too, since a leak that brings a NaN into
+another channel is a leak, and only then a NaN.
 """
 
 from __future__ import annotations
@@ -16,14 +18,21 @@ from bnfuzz.evaluation import CALL, References
 from bnfuzz.faults.backend import CONVENTIONS
 from bnfuzz.faults.fault import Fault
 from bnfuzz.faults.textbook import CLEAN
-from bnfuzz.judge.verdict import Verdict
+from bnfuzz.judge.verdict import Verdict, precedence
 from bnfuzz.selfcheck.attempt import Attempt, attempt
+from bnfuzz.selfcheck.related import violations
 from bnfuzz.selfcheck.vocabulary import every_plan, rounds
 from bnfuzz.signature import first_failing, signature
 from bnfuzz.strategies.plan import Plan
 
 TRIALS = 4
 """Trials per plan: few, since nothing is compiled here and another plan tells more than another trial of the same."""
+
+RELATED_PLANS = 16
+"""Every sixteenth plan is varied once, for the relations, on all faults at large."""
+
+CONFIRMING_DRAWS = 4
+"""Ways in which a trial that fails is varied."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,10 +98,35 @@ class Hunt:
                 usual = {(verdict.output, verdict.kind) for verdict in clean[conventions].failing(trial)}
                 new = tuple(verdict for verdict in verdicts if (verdict.output, verdict.kind) not in usual)
                 if new:
-                    self._finds(fault, plan, trial, new)
+                    self._finds(fault, plan, trial, self._with_relations(fault, plan, references, trial, new))
                     break
             else:
                 self.trials[fault.name] += TRIALS
+                if self.plans % RELATED_PLANS == 1:
+                    self._relate(fault, plan, references)
+
+    def _relate(self, fault: Fault, plan: Plan, references: References) -> None:
+        """The relations on all trials of a plan on which nothing else fails."""
+        conventions = fault.conventions(CONVENTIONS)
+        found = violations(fault.kernel, plan.spec, references.inputs, conventions, seed=self.seed, draws=1)
+        for trial, verdicts in enumerate(found):
+            if verdicts:
+                self.trials[fault.name] -= TRIALS
+                self._finds(fault, plan, trial, verdicts)
+                return
+
+    def _with_relations(
+        self, fault: Fault, plan: Plan, references: References, trial: int, verdicts: tuple[Verdict, ...]
+    ) -> tuple[Verdict, ...]:
+        """What fails, and what the relations say of the same trial; one verdict per output, the first by precedence."""
+        conventions, inputs = fault.conventions(CONVENTIONS), references.inputs.trial(trial)
+        (related,) = violations(fault.kernel, plan.spec, inputs, conventions, seed=self.seed, draws=CONFIRMING_DRAWS)
+        first = {verdict.output: verdict for verdict in verdicts}
+        for verdict in related:
+            known = first.get(verdict.output)
+            if known is None or precedence(verdict.kind) < precedence(known.kind):
+                first[verdict.output] = verdict
+        return tuple(first.values())
 
     def _finds(self, fault: Fault, plan: Plan, trial: int, verdicts: tuple[Verdict, ...]) -> None:
         self.trials[fault.name] += trial + 1

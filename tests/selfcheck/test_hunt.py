@@ -45,6 +45,23 @@ def test_what_is_found_is_told(whole):
         assert (found.verdict.kind in exact) == (CATALOGUE[name].judged in exact), name
 
 
+def test_what_reaches_other_channels_is_a_leak(whole):
+    """A NaN that a leak brings along is not the fault's own kind."""
+    assert whole.found["cross_channel_leak"].verdict.kind == "leak"
+    assert {name for name, fault in CATALOGUE.items() if fault.judged == "leak"} == {"cross_channel_leak"}
+
+
+def crowded(p):
+    """Each channel is moved by a little of the next one's sum: nothing is NaN, and the bound is wide at an offset."""
+    return textbook.mean(p) + p.scalar(2.0**-20) * np.roll(textbook.mean(p), 1, axis=1)
+
+
+def test_a_leak_of_finite_values_is_a_leak():
+    hunt = Hunt([fault("crowded", "", mean=crowded)], seed=0)
+    hunt.run(seconds=SECONDS, plans=PLANS)
+    assert hunt.found["crowded"].verdict.kind == "leak"
+
+
 def doubled_gamma(p):
     return p.gamma * p.gamma * p.xhat + p.beta
 
