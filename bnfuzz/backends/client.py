@@ -7,18 +7,21 @@ backend whose turn it was.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import subprocess
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from bnfuzz.backends import wire
 from bnfuzz.backends.environments import Environment
+from bnfuzz.backends.memory import resident_bytes
 from bnfuzz.case import Array
 from bnfuzz.errors import InternalError
 
@@ -38,6 +41,8 @@ ONE_THREAD = MappingProxyType(
 XLA_ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 CHATTER_BYTES = 1 << 16
 CHATTER_LINES = 80
+WATCH_SECONDS = 0.1
+"""Between looks at a worker's memory: what fills pages fastest gets some hundred megabytes in that time."""
 
 
 class WorkerDied(Exception):
@@ -55,10 +60,12 @@ class WorkerHung(Exception):
 class Worker:
     """A process in `environment`, with JAX's 64-bit mode on or off; started on construction.
 
+    It is killed when it holds more than `memory_bytes`, resident: address space, which resource limits count, says
+    little (JAX maps 1.4 GB of it and holds 0.2), and a limit of it raises MemoryError where the function asks for it.
     It dies with the thread that constructed it (PR_SET_PDEATHSIG counts threads): make workers in a thread that lasts.
     """
 
-    def __init__(self, environment: Environment, *, x64: bool) -> None:
+    def __init__(self, environment: Environment, *, x64: bool, memory_bytes: int) -> None:
         ours, theirs = socket.socketpair()
         # An isolated interpreter sees only its own packages; -P keeps this folder (jax.py, torch.py) off the path.
         flags = ["-I"] if environment.isolated else ["-P"]
@@ -75,7 +82,9 @@ class Worker:
             )
         self._channel = ours
         self._chatter = b""
-        self._drain = threading.Thread(target=self._keep_chatter, daemon=True)
+        self._memory_bytes = memory_bytes
+        self._excess = ""
+        self._drain = threading.Thread(target=self._watch, daemon=True)
         self._drain.start()
 
     @property
@@ -120,33 +129,65 @@ class Worker:
         raise InternalError("a read neither answered nor failed")
 
     def close(self) -> None:
-        """Ends the process, whatever it is doing."""
+        """Ends the process and what it has started, whatever they are doing."""
         self._channel.close()
+        self._kill_group()
         self._process.kill()
         self._process.wait()
-        self._drain.join()
-        if self._process.stdout is not None:
+        # A process that left the group keeps the pipe open: nobody waits for it.
+        self._drain.join(timeout=1)
+        if self._process.stdout is not None and not self._drain.is_alive():
             self._process.stdout.close()
+
+    def _kill_group(self) -> None:
+        # Not after the process was waited for: its number may be another's then.
+        if self._process.returncode is None:
+            with suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def _hung(self, seconds: float) -> None:
         self.close()
         raise WorkerHung(f"no answer within {seconds:g} s")
 
     def _died(self) -> WorkerDied:
-        try:
-            code = self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
+        if not self._ends(seconds=5):
             self._process.kill()
-            code = self._process.wait()
+        self._kill_group()
+        code = self._process.wait()
         self.close()
         lines = self._chatter.decode(errors="replace").splitlines()
-        return WorkerDied(how_ended(code), "\n".join(lines[-CHATTER_LINES:]))
+        return WorkerDied(self._excess or how_ended(code), "\n".join(lines[-CHATTER_LINES:]))
 
-    def _keep_chatter(self) -> None:
+    def _ends(self, *, seconds: float) -> bool:
+        """Whether the process ends by itself within that time; it is not waited for, so that its number stays its."""
+        if not hasattr(os, "waitid"):
+            return True
+        deadline = time.monotonic() + seconds
+        while os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.001)
+        return True
+
+    def _watch(self) -> None:
+        """Keeps the last of what the process prints, and ends it when it holds too much memory."""
         stream = self._process.stdout
-        while stream is not None and (chunk := os.read(stream.fileno(), 4096)):
-            # By bytes: a traceback of a dying interpreter comes in scores of tiny writes.
-            self._chatter = (self._chatter + chunk)[-CHATTER_BYTES:]
+        assert stream is not None
+        poll = select.poll()
+        poll.register(stream, select.POLLIN)
+        while True:
+            if poll.poll(1000 * WATCH_SECONDS):
+                chunk = os.read(stream.fileno(), 4096)
+                if not chunk:
+                    return
+                # By bytes: a traceback of a dying interpreter comes in scores of tiny writes.
+                self._chatter = (self._chatter + chunk)[-CHATTER_BYTES:]
+            held = resident_bytes(self._process.pid)
+            if held > self._memory_bytes and not self._excess:
+                self._excess = (
+                    f"killed: it held {held >> 20} MiB of memory; the limit is {self._memory_bytes >> 20} MiB"
+                )
+                self._process.kill()
 
 
 def how_ended(code: int) -> str:

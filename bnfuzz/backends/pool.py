@@ -11,22 +11,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
 from bnfuzz.backends import environments, layouts, registry, wire
 from bnfuzz.backends.base import Backend
 from bnfuzz.backends.client import Worker, WorkerDied, WorkerHung
+from bnfuzz.backends.limits import Limits
 from bnfuzz.case import Array, Inputs, Outputs, Spec
 from bnfuzz.conventions import Conventions
 from bnfuzz.errors import InfrastructureError, UsageError
 
-Status = Literal["ok", "unsupported", "error", "crash", "hang"]
-Key = tuple[str, bool]
+__all__ = ["Limits", "Pending", "Pool", "Reply", "Status"]
 
-LONGEST_CALL = 86_400.0
-"""Seconds: a day. Sockets take no NaN and no infinite deadline."""
+Status = Literal["ok", "unsupported", "error", "crash", "hang"]
+
+
+class Key(NamedTuple):
+    """Which backends share a worker.
+
+    Functions of users have workers apart from the released backends: whatever such a function does to NumPy, its
+    framework or the process is no finding of theirs.
+    """
+
+    environment: str
+    x64: bool
+    users: bool
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,31 +62,8 @@ class Reply:
     compile_seconds: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """When a worker counts as hung or as used up.
-
-    call_seconds      for an answer whose program exists
-    compile_seconds   for the first answer to a Spec, and for the import of a framework
-    programs          a worker is replaced after building so many
-    resident_bytes    or when its memory is larger than this
-    """
-
-    call_seconds: float = 30.0
-    compile_seconds: float = 180.0
-    programs: int = 1200
-    resident_bytes: int = 3 << 30
-
-    def __post_init__(self) -> None:
-        for seconds in (self.call_seconds, self.compile_seconds):
-            if not 0 < seconds <= LONGEST_CALL:
-                raise UsageError(
-                    f"a timeout of {seconds:g} seconds is out of range; give 0 < seconds <= {LONGEST_CALL:g}"
-                )
-
-
 class Pool:
-    """The workers of this process, one per (environment, 64-bit mode), made on demand.
+    """The workers of this process, one per (environment, 64-bit mode) and apart for users' functions, made on demand.
 
     Not for several threads at once; it lives in the thread that made it. One submission at a time is
     on its way: the next one first collects it, so that its replies are there when they are asked for.
@@ -128,14 +116,28 @@ class Pool:
         Raises UsageError where a target cannot be loaded, InfrastructureError where the framework cannot.
         """
         if name not in self._described:
-            slot = self._slot((self.backend(name).environment, False))
-            header, _ = slot.ask({"do": "describe", "backends": [name]})
+            slot = self._slot(self._key(name))
+            header, _ = slot.ask({"do": "describe", "backends": [name]}, {})
             self._described[name] = (wire.from_json(Conventions, header["conventions"]), header["versions"])
         return self._described[name]
 
     def run(self, names: Iterable[str], spec: Spec, inputs: Inputs) -> dict[str, Reply]:
         """`submit` and `collect` in one."""
         return self.submit(names, spec, inputs).collect()
+
+    def probe(self, name: str, spec: Spec, inputs: Inputs) -> Reply:
+        """What the backend does with a Spec that its conventions may rule out: sent whatever they say."""
+        self._collect_latest()
+        turn = _Turn(self._slot(self._key(name, spec)).free(), [name], spec, inputs)
+        turn.send()
+        return turn.collect()[name]
+
+    def observe(self, name: str, spec: Spec, inputs: Inputs) -> dict[str, Array]:
+        """The first trial taken apart (`Backend.observe`); empty where the backend does not tell, or the call fails."""
+        self._collect_latest()
+        header = {"do": "observe", "backends": [name], "spec": wire.to_json(spec)}
+        answer, arrays = self._slot(self._key(name, spec)).ask(header, dict(inputs.items()))
+        return arrays if answer["status"] == "ok" else {}
 
     def submit(self, names: Iterable[str], spec: Spec, inputs: Inputs) -> Pending:
         """Sends the trials to every named backend and returns at once; `collect` on the result waits.
@@ -144,9 +146,7 @@ class Pool:
         values that cannot be laid out as asked, are `unsupported` and not sent. Raises UsageError and
         InfrastructureError where a backend cannot run at all.
         """
-        latest, self._latest = self._latest, None
-        if latest is not None:
-            latest.collect()
+        self._collect_latest()
         names = tuple(names)
         refused: dict[str, Reply] = {}
         groups: dict[Key, list[str]] = {}
@@ -154,8 +154,7 @@ class Pool:
         for name in names:
             reason = self.conventions(name).unsupported(spec) or impossible
             if reason is None:
-                key = (self.backend(name).environment, "float64" in spec.formats)
-                groups.setdefault(key, []).append(name)
+                groups.setdefault(self._key(name, spec), []).append(name)
             else:
                 refused[name] = Reply(backend=name, status="unsupported", message=reason)
         turns = [_Turn(self._slot(key).free(), group, spec, inputs) for key, group in groups.items()]
@@ -163,6 +162,18 @@ class Pool:
             turn.send()
         self._latest = Pending(names, refused, turns)
         return self._latest
+
+    def _collect_latest(self) -> None:
+        latest, self._latest = self._latest, None
+        if latest is not None:
+            latest.collect()
+
+    def _key(self, name: str, spec: Spec | None = None) -> Key:
+        return Key(
+            environment=self.backend(name).environment,
+            x64=spec is not None and "float64" in spec.formats,
+            users=name.startswith(registry.TARGET),
+        )
 
     def _slot(self, key: Key) -> _Slot:
         if key not in self._slots:
@@ -194,8 +205,8 @@ class _Slot:
     """The place of one worker, whichever process fills it at the moment."""
 
     def __init__(self, key: Key, limits: Limits) -> None:
-        self.environment = environments.locate(key[0])
-        self.x64 = key[1]
+        self.environment = environments.locate(key.environment)
+        self.x64 = key.x64
         self.limits = limits
         self.seen: set[tuple[str, Spec]] = set()
         self.answers_due = False
@@ -205,7 +216,7 @@ class _Slot:
     def worker(self) -> Worker:
         if self._worker is None:
             self.seen = set()
-            self._worker = Worker(self.environment, x64=self.x64)
+            self._worker = Worker(self.environment, x64=self.x64, memory_bytes=self.limits.memory_bytes)
         return self._worker
 
     def discard(self) -> None:
@@ -225,11 +236,11 @@ class _Slot:
         if header["built"] >= self.limits.programs or header["resident"] >= self.limits.resident_bytes:
             self.discard()
 
-    def ask(self, header: wire.Header) -> tuple[wire.Header, dict[str, Array]]:
-        """One question, one answer, no arrays; what goes wrong is misuse or infrastructure."""
+    def ask(self, header: wire.Header, arrays: Mapping[str, Array]) -> tuple[wire.Header, dict[str, Array]]:
+        """One question, one answer; what goes wrong is misuse or infrastructure."""
         self.free()
         try:
-            self.worker.send(header, {}, self.limits.compile_seconds)
+            self.worker.send(header, arrays, self.limits.compile_seconds)
             answer = self.worker.receive(self.limits.compile_seconds)
         except (WorkerDied, WorkerHung) as error:
             self.discard()

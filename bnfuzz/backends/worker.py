@@ -16,9 +16,13 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from bnfuzz.backends import registry, wire
 from bnfuzz.backends.base import Backend
 from bnfuzz.backends.execution import Programs, run_trials
+from bnfuzz.backends.memory import resident_bytes
+from bnfuzz.backends.surroundings import put_back
 from bnfuzz.case import Array, Spec
 from bnfuzz.errors import UsageError
 
@@ -32,6 +36,8 @@ def main(descriptor: int, parent: int) -> None:
     faulthandler.enable()
     with socket.socket(fileno=descriptor) as channel:
         channel.setblocking(True)
+        # A process that a function under test forks must not hold the line: its end tells the parent of a death.
+        os.register_at_fork(after_in_child=channel.close)
         Server(channel).serve()
 
 
@@ -64,10 +70,16 @@ def read_exactly(channel: socket.socket, count: int) -> bytes:
 
 
 class Server:
-    """Answers requests: {"do": "describe", "backend": name} and {"do": "run", "backends": [names], "spec": …}."""
+    """Answers requests, each for the backends that it names: {"do": WHAT, "backends": [names], …}.
+
+    describe   versions and conventions
+    run        outputs of all trials of "spec"
+    observe    one trial of "spec" taken apart (`Backend.observe`)
+    """
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
+        self._pid = os.getpid()
         self._programs = Programs()
         self._started: dict[str, Backend] = {}
 
@@ -82,12 +94,20 @@ class Server:
 
     def _answer(self, name: str, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
         try:
-            reply, outputs = self._done(name, header, arrays)
+            with put_back():
+                reply, outputs = self._done(name, header, arrays)
+            self._leave_if_forked()
             frame = wire.encode({**reply, "backend": name, **self._load()}, outputs)
         except BaseException as error:
             # BaseException: a function under test that calls sys.exit has failed, the worker has not.
+            self._leave_if_forked()
             frame = wire.encode({**described(error), "backend": name, **self._load()}, {})
         self._channel.sendall(frame)
+
+    def _leave_if_forked(self) -> None:
+        """A function under test that forks returns twice; only one of the two answers."""
+        if os.getpid() != self._pid:
+            os._exit(0)
 
     def _done(
         self, name: str, header: Mapping[str, Any], arrays: Mapping[str, Array]
@@ -104,6 +124,8 @@ class Server:
             conventions = wire.to_json(backend.conventions)
             return {"status": "ok", "versions": backend.versions(), "conventions": conventions}, {}
         spec = wire.from_json(Spec, header["spec"])
+        if header["do"] == "observe":
+            return {"status": "ok"}, backend.observe(spec, {name: np.array(array[0]) for name, array in arrays.items()})
         execution = run_trials(backend, self._programs, spec, arrays)
         return {
             "status": "ok",
@@ -121,19 +143,17 @@ def described(error: BaseException) -> dict[str, Any]:
     """An exception as a reply; a UsageError is the caller's, any other the backend's."""
     return {
         "status": "usage" if isinstance(error, UsageError) else "error",
-        "message": str(error) if isinstance(error, UsageError) else last_of(f"{type(error).__name__}: {error}"),
+        "message": str(error) if isinstance(error, UsageError) else last_of(f"{type(error).__name__}: {_text(error)}"),
         "details": last_of("".join(traceback.format_exception(error))),
     }
 
 
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException as second:
+        return f"(its text cannot be had: {type(second).__name__})"
+
+
 def last_of(text: str) -> str:
     return text if len(text) <= MAX_TEXT else "…" + text[-MAX_TEXT:]
-
-
-def resident_bytes() -> int:
-    """Resident memory of this process; 0 where the system does not tell."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
