@@ -8,10 +8,9 @@ with Pool() as pool:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -19,51 +18,31 @@ from bnfuzz.backends import environments, layouts, registry, wire
 from bnfuzz.backends.base import Backend
 from bnfuzz.backends.client import Worker, WorkerDied, WorkerHung
 from bnfuzz.backends.limits import Limits
-from bnfuzz.case import Array, Inputs, Outputs, Spec
+from bnfuzz.backends.reply import Reply, Status, lost, refuse_to_go_on, reply_of
+from bnfuzz.case import Array, Inputs, Spec
 from bnfuzz.conventions import Conventions
-from bnfuzz.errors import InfrastructureError, UsageError
+from bnfuzz.errors import InfrastructureError
 
 __all__ = ["Limits", "Pending", "Pool", "Reply", "Status"]
 
-Status = Literal["ok", "unsupported", "error", "crash", "hang"]
+IDLE_TARGETS = 4
+"""Workers of users' functions that are kept for later, each some 50 MB and more."""
 
 
 class Key(NamedTuple):
     """Which backends share a worker.
 
-    Functions of users have workers apart from the released backends: whatever such a function does to NumPy, its
-    framework or the process is no finding of theirs.
+    target  a user's function has a worker of its own: whatever it does to NumPy, to its framework or to the process
+            is no finding of others; empty for released backends, which share one
     """
 
     environment: str
     x64: bool
-    users: bool
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Reply:
-    """What one backend made of one request.
-
-    status           ok; unsupported (never sent); error (an exception); crash (the process died); hang
-    outputs          with a leading trial axis (and a steps axis after it for a sequence); only when ok
-    message          one line: why unsupported, the exception, the signal, the deadline
-    details          the traceback, or the last lines that a dead worker printed
-    mutated          inputs whose bytes a call had changed
-    seconds          in calls; compile_seconds in building programs and their first calls
-    """
-
-    backend: str
-    status: Status
-    outputs: Outputs | None = None
-    message: str = ""
-    details: str = ""
-    mutated: tuple[str, ...] = ()
-    seconds: float = 0.0
-    compile_seconds: float = 0.0
+    target: str
 
 
 class Pool:
-    """The workers of this process, one per (environment, 64-bit mode) and apart for users' functions, made on demand.
+    """The workers of this process, one per (environment, 64-bit mode, user's function), made on demand.
 
     Not for several threads at once; it lives in the thread that made it. One submission at a time is
     on its way: the next one first collects it, so that its replies are there when they are asked for.
@@ -116,7 +95,9 @@ class Pool:
         Raises UsageError where a target cannot be loaded, InfrastructureError where the framework cannot.
         """
         if name not in self._described:
-            slot = self._slot(self._key(name))
+            key = self._key(name)
+            self._retire((key,))
+            slot = self._slot(key)
             header, _ = slot.ask({"do": "describe", "backends": [name]}, {})
             self._described[name] = (wire.from_json(Conventions, header["conventions"]), header["versions"])
         return self._described[name]
@@ -157,6 +138,7 @@ class Pool:
                 groups.setdefault(self._key(name, spec), []).append(name)
             else:
                 refused[name] = Reply(backend=name, status="unsupported", message=reason)
+        self._retire(groups)
         turns = [_Turn(self._slot(key).free(), group, spec, inputs) for key, group in groups.items()]
         for turn in turns:
             turn.send()
@@ -172,8 +154,14 @@ class Pool:
         return Key(
             environment=self.backend(name).environment,
             x64=spec is not None and "float64" in spec.formats,
-            users=name.startswith(registry.TARGET),
+            target=name if name.startswith(registry.TARGET) else "",
         )
+
+    def _retire(self, needed: Container[Key]) -> None:
+        """Ends workers of targets that are not needed now, where there are many; they start again when they are."""
+        idle = [slot for key, slot in self._slots.items() if key.target and slot.is_idle and key not in needed]
+        for slot in idle[: max(len(idle) - IDLE_TARGETS, 0)]:
+            slot.discard()
 
     def _slot(self, key: Key) -> _Slot:
         if key not in self._slots:
@@ -219,6 +207,11 @@ class _Slot:
             self._worker = Worker(self.environment, x64=self.x64, memory_bytes=self.limits.memory_bytes)
         return self._worker
 
+    @property
+    def is_idle(self) -> bool:
+        """A process is there, and owes no answers."""
+        return self._worker is not None and not self.answers_due
+
     def discard(self) -> None:
         if self._worker is not None:
             self._worker.close()
@@ -249,7 +242,7 @@ class _Slot:
                 f"the worker for {', '.join(header['backends'])} in environment {self.environment.name} "
                 f"({self.environment.python}) {error}{chatter}"
             ) from None
-        _refuse_to_go_on(answer[0])
+        refuse_to_go_on(answer[0])
         return answer
 
 
@@ -279,11 +272,11 @@ class _Turn:
                 if self.trouble is not None:
                     raise self.trouble
                 header, arrays = self.slot.worker.receive(self._seconds(name))
-                replies[name] = _reply(header, arrays)
+                replies[name] = reply_of(header, arrays)
                 self.slot.seen.add((name, self.spec))
                 self.waiting = self.waiting[1:]
             except (WorkerDied, WorkerHung) as error:
-                replies[name] = _lost(name, error)
+                replies[name] = lost(name, error)
                 header = {}
                 self.slot.discard()
                 self.waiting = self.waiting[1:]
@@ -310,34 +303,3 @@ def _inexpressible(spec: Spec, inputs: Inputs) -> str | None:
             if reason is not None:
                 return f"{name}: {reason}"
     return None
-
-
-def _refuse_to_go_on(header: wire.Header) -> None:
-    """Raises what a worker reports that is no verdict on the backend."""
-    if header["status"] == "usage":
-        raise UsageError(header["message"])
-    if header["status"] == "absent":
-        raise InfrastructureError(
-            f"backend {header['backend']} cannot start: {header['message']}; see `bnfuzz backends`\n{header['details']}"
-        )
-
-
-def _reply(header: wire.Header, arrays: Mapping[str, Array]) -> Reply:
-    _refuse_to_go_on(header)
-    if header["status"] != "ok":
-        return Reply(backend=header["backend"], status="error", message=header["message"], details=header["details"])
-    outputs: dict[str, Any] = dict(arrays)
-    return Reply(
-        backend=header["backend"],
-        status="ok",
-        outputs=Outputs(**outputs),
-        mutated=tuple(header["mutated"]),
-        seconds=header["seconds"],
-        compile_seconds=header["compile_seconds"],
-    )
-
-
-def _lost(name: str, error: WorkerDied | WorkerHung) -> Reply:
-    if isinstance(error, WorkerDied):
-        return Reply(backend=name, status="crash", message=error.reason, details=error.chatter)
-    return Reply(backend=name, status="hang", message=str(error))
