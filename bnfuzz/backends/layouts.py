@@ -44,8 +44,7 @@ def lay_out(array: Array, layout: Layout) -> Array:
         every = (slice(None, None, -1),) * array.ndim
         return np.array(array[every], order="C")[every]
     if layout == "zero_stride":
-        first = tuple(slice(0, 1) if axis in equal_axes(array) else slice(None) for axis in range(array.ndim))
-        return np.broadcast_to(np.array(array[first], order="C"), array.shape)
+        return _repeated(array, equal_axes(array))
     if layout == "offset":
         buffer = _poisoned((array.size + 2,), array.dtype)
         return _filled(buffer[1:-1].reshape(array.shape), array)
@@ -61,6 +60,14 @@ def memory(array: Array) -> Array:
 
 def _poisoned(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:
     return np.full((*shape, dtype.itemsize), 0xFF, np.uint8).view(dtype).reshape(shape)
+
+
+def _repeated(array: Array, axes: tuple[int, ...]) -> Array:
+    """Stride 0 along `axes`. Writable, as every other layout: who writes into it is told so, not stopped by NumPy."""
+    once = np.array(array[tuple(slice(0, 1) if axis in axes else slice(None) for axis in range(array.ndim))], order="C")
+    bits = once.view(f"u{array.dtype.itemsize}")
+    strides = tuple(0 if axis in axes else stride for axis, stride in enumerate(once.strides))
+    return np.ndarray(array.shape, bits.dtype, buffer=bits, strides=strides).view(array.dtype)
 
 
 def _filled(view: Array, values: Array) -> Array:
