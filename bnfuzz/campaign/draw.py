@@ -58,8 +58,13 @@ def is_aimed(round_number: int) -> bool:
     return round_number % AIMED_EVERY == AIMED_EVERY - 1
 
 
-def each_plan(asked: Settings, vocabulary: tuple[Spec, ...], round_number: int, body: Callable[[Plan], None]) -> None:
-    """Calls `body` with the round's plans. The body may call `hypothesis.target`; it must not raise for findings."""
+def each_plan(
+    asked: Settings, vocabulary: tuple[Spec, ...], round_number: int, body: Callable[[Plan], None], *, first: int = 0
+) -> None:
+    """Calls `body` with the plans of Specs of a round, the first of them at position `first` of its vocabulary.
+
+    The body may call `hypothesis.target`; it must not raise for findings.
+    """
 
     def drawn(choice: tuple[Spec, ...], purpose: str, count: int) -> None:
         strategy = plans(choice, values=asked.families or None, allow_nonfinite=asked.nonfinite)
@@ -68,7 +73,7 @@ def each_plan(asked: Settings, vocabulary: tuple[Spec, ...], round_number: int, 
     if is_aimed(round_number):
         drawn(vocabulary, "aimed", AIMED_PLANS)
         return
-    for position, spec in enumerate(vocabulary):
+    for position, spec in enumerate(vocabulary, start=first):
         drawn((spec,), f"plans of {position}", PLANS_PER_SPEC)
 
 

@@ -42,6 +42,11 @@ class Settings:
     empty: bool = False
     shrink_share: float = 0.2
 
+    @property
+    def origin(self) -> str:
+        """Where the findings of the campaign are said to come from."""
+        return f"bnfuzz fuzz --seed {self.seed}"
+
     def __post_init__(self) -> None:
         if not self.backends:
             raise UsageError("no backend is given; name at least one, `bnfuzz backends` lists them")

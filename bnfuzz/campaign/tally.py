@@ -23,6 +23,15 @@ class OutputTally:
     findings: int = 0
     worst: float = 0.0
 
+    def merge(self, other: OutputTally) -> None:
+        self.cases += other.cases
+        self.informative += other.informative
+        self.limit_only += other.limit_only
+        self.vacuous += other.vacuous
+        self.uncertain += other.uncertain
+        self.findings += other.findings
+        self.worst = max(self.worst, other.worst)
+
 
 @dataclass
 class BackendTally:
@@ -72,6 +81,18 @@ class BackendTally:
         self.judged += int(np.sum(informed))
         self.vacuous += int(np.sum(~informed))
 
+    def merge(self, other: BackendTally) -> None:
+        self.judged += other.judged
+        self.refused += other.refused
+        self.failed_calls += other.failed_calls
+        self.vacuous += other.vacuous
+        self.seconds += other.seconds
+        self.compile_seconds += other.compile_seconds
+        self.slow |= other.slow
+        self.hung |= other.hung
+        for name, output in other.outputs.items():
+            self.outputs.setdefault(name, OutputTally()).merge(output)
+
     @property
     def worst(self) -> tuple[str, float]:
         """(output, ratio) of the largest error/bound so far."""
@@ -90,6 +111,17 @@ class Tally:
     specs: int = 0
     plans: int = 0
     rounds: int = 0
+
+    def merge(self, other: Tally) -> None:
+        """Takes in the counts of another part of the campaign; `rounds` is the later of the two."""
+        for name, backend in other.backends.items():
+            self.backends.setdefault(name, BackendTally()).merge(backend)
+        self.drawn += other.drawn
+        self.rungs += other.rungs
+        self.sizes += other.sizes
+        self.specs += other.specs
+        self.plans += other.plans
+        self.rounds = max(self.rounds, other.rounds)
 
     @property
     def judged(self) -> int:

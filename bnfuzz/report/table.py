@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bnfuzz.campaign.discover import Discovery
-from bnfuzz.campaign.run import SLOW_PLANS, SLOW_TRIALS, Report
+from bnfuzz.campaign.run import Report
+from bnfuzz.campaign.search import SLOW_PLANS, SLOW_TRIALS
 from bnfuzz.case import OUTPUT_NAMES
 from bnfuzz.report.columns import aligned
 
@@ -84,6 +85,7 @@ def _summary(report: Report) -> str:
     ]
     if found.unconfirmed:
         lines.append(f"not confirmed by mpmath, and so not reported: {', '.join(sorted(found.unconfirmed))}")
+    lines += [f"lost: {line}" for line in report.lost]
     if report.interrupted:
         lines.append("interrupted before the budget was spent")
     return "\n".join(lines)

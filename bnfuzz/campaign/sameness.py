@@ -1,0 +1,122 @@
+"""Which failing trials show the same fault: what a campaign counts under one signature.
+
+One fault rarely fails the same outputs in every trial: gamma = 0 hides it from y, a cotangent of 0 from the gradients,
+and an overflow turns `wrong` into `nonfinite`. So two trials show one fault where the same backend, operation, mode,
+formats and regime fail, in the same class of kinds, and the flow of data lets one deviation make both:
+
+    batch_mean, batch_var   reach every other output
+    y                       is what dgamma and dx read its normalized values from
+    dgamma, dbeta, dx       read the same cotangent
+    new_running_*           read the same momentum
+
+or where some trial fails an output of both. A running statistic beside a wrong y or gradient is a fault of its own
+where the batch's statistics are right in that very trial.
+
+The signature that stands for all of them is the most telling one: the earliest output in data-flow order, then the
+first kind by precedence. Faults of different classes never share one: wrong metadata, wrong values, a result that
+does not repeat, an exception, a crash, a hang. What cannot be told apart is two faults in what one output is made of,
+in one regime; there the earlier one is named, and the other shows as soon as that one is mended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import cast
+
+from bnfuzz.case import OUTPUT_NAMES
+from bnfuzz.judge.verdict import FAILING, FINDINGS, Kind, precedence
+
+STATISTICS = frozenset({"batch_mean", "batch_var"})
+GRADIENTS = frozenset({"dgamma", "dbeta", "dx"})
+RUNNING = frozenset({"new_running_mean", "new_running_var"})
+NORMALISED = frozenset({"y", "dgamma", "dx"})
+
+CLASSES: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("shape", "dtype"), "form"),
+        **dict.fromkeys(("mutated", "leak", "nonfinite", "wrong", "unstable"), "values"),
+    }
+)
+"""Kinds that one fault may show as; any other kind is a class of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sighting:
+    """A failing trial, or all that are counted as one: the signature, and the outputs that failed in any of them."""
+
+    signature: str
+    outputs: frozenset[str]
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """All of the signature but output and kind, and the class of the kind."""
+        version, backend, operation, mode, _, kind, formats, regime = self.signature.split("/")
+        return version, backend, operation, mode, formats, regime, class_of(kind)
+
+    @property
+    def telling(self) -> tuple[int, int]:
+        """Smaller is more telling."""
+        _, _, _, _, output, kind, _, _ = self.signature.split("/")
+        return _flow(output), precedence(cast(Kind, kind))
+
+
+def class_of(kind: str) -> str:
+    return CLASSES.get(kind, kind)
+
+
+def _flow(output: str) -> int:
+    return OUTPUT_NAMES.index(output) if output in OUTPUT_NAMES else -1
+
+
+def strand(kinds: Mapping[str, Kind]) -> tuple[str, ...]:
+    """One trial's kinds by output -> the failing outputs of the fault that names the trial, that one first.
+
+    Of two classes what fails a run counts, then the earlier output.
+    """
+    fails = [name for name, kind in kinds.items() if kind in FAILING]
+    found = sorted(fails or [name for name, kind in kinds.items() if kind in FINDINGS], key=_flow)
+    found = [name for name in found if class_of(kinds[name]) == class_of(kinds[found[0]])]
+    if found and found[0] in NORMALISED | GRADIENTS and all(kinds.get(name) == "ok" for name in STATISTICS):
+        found = [name for name in found if name not in RUNNING]
+    return tuple(found)
+
+
+def reaches(output: str, other: str) -> bool:
+    """Whether what makes the one output may make the other one fail, whatever fails between them."""
+    pair = {output, other}
+    if len(pair) == 1 or any(pair <= branch for branch in (NORMALISED, GRADIENTS, RUNNING)):
+        return True
+    return bool(pair & STATISTICS) and pair <= set(OUTPUT_NAMES)
+
+
+def same_fault(one: Sighting, other: Sighting) -> bool:
+    """Whether one fault may have made both."""
+    if one.place != other.place:
+        return False
+    return any(reaches(output, another) for output in one.outputs for another in other.outputs)
+
+
+def joined(sightings: Collection[Sighting]) -> Sighting:
+    """What stands for all of them: the most telling signature, and all outputs."""
+    first = min(sightings, key=lambda sighting: sighting.telling)
+    return replace(first, outputs=frozenset().union(*(sighting.outputs for sighting in sightings)))
+
+
+def folded(sightings: Iterable[Sighting]) -> tuple[Sighting, ...]:
+    """One per fault, in the order in which they were first seen. The order of the sightings decides nothing else."""
+    faults: list[Sighting] = []
+    for sighting in sightings:
+        same = [fault for fault in faults if same_fault(fault, sighting)]
+        if not same:
+            faults.append(sighting)
+            continue
+        faults[faults.index(same[0])] = joined([*same, sighting])
+        faults = [fault for fault in faults if fault not in same[1:]]
+    return tuple(faults)
+
+
+def covers(recorded: Sighting, seen: Sighting) -> bool:
+    """Whether what is on record says all of what is seen: every output, and nothing more telling."""
+    return recorded.place == seen.place and seen.outputs <= recorded.outputs and recorded.telling <= seen.telling
