@@ -7,7 +7,7 @@ channels of different scale. A unit test with standard normal x, gamma 1 and bet
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -82,16 +82,21 @@ class Example:
         self, conventions: Conventions, triple: FormatTriple = ("float32", "float32", "float32"), seed: int = 0
     ) -> Case:
         """One trial of the family, drawn from `seed`."""
-        spec = self.spec(triple)
-        rng = np.random.default_rng(seed)
-        drawn = _telling(spec, rng)
-        if spec.size:
-            FAMILIES[self.family](drawn, spec, conventions, rng)
-        arrays = {}
-        for name, (shape, format_name) in expected_arrays(spec).items():
-            with np.errstate(over="ignore", under="ignore"):
-                arrays[name] = drawn[name].reshape(1, *shape).astype(formats.named(format_name).dtype)
-        return Case(spec=spec, inputs=Inputs(**arrays))
+        return drawn_case(self.spec(triple), self.family, conventions, seed)
+
+
+def drawn_case(spec: Spec, family: Family, conventions: Conventions, seed: int = 0) -> Case:
+    """One trial of a family for any Spec; where its eps is None, for the default that the conventions state."""
+    rng = np.random.default_rng(seed)
+    stated = spec if spec.eps is not None else replace(spec, eps=conventions.default_eps)
+    drawn = _telling(stated, rng)
+    if spec.size:
+        FAMILIES[family](drawn, stated, conventions, rng)
+    arrays = {}
+    for name, (shape, format_name) in expected_arrays(spec).items():
+        with np.errstate(over="ignore", under="ignore"):
+            arrays[name] = drawn[name].reshape(1, *shape).astype(formats.named(format_name).dtype)
+    return Case(spec=spec, inputs=Inputs(**arrays))
 
 
 Drawn = dict[str, Array]

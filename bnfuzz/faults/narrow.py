@@ -14,7 +14,7 @@ from bnfuzz.faults.kernel import Pass, Update
 
 def through_data_format(p: Pass, values: Array) -> Array:
     """Rounded to the data's format and back."""
-    return np.asarray(values).astype(formats.named(p.spec.data_format).dtype).astype(p.dtype)
+    return values.astype(formats.named(p.spec.data_format).dtype).astype(p.dtype)
 
 
 def accumulated(p: Pass, terms: Array) -> Array:
@@ -58,7 +58,7 @@ def in_bfloat16(update: Update) -> Update:
 
         half = ml_dtypes.bfloat16
         new = p.mean if update is textbook.running_mean else textbook.learned_variance(p)
-        weight_old, weight_new = (np.asarray(weight).astype(half) for weight in p.weights)
+        weight_old, weight_new = (weight.astype(half) for weight in p.weights)
         blended: Array = weight_old * old.astype(half) + weight_new * new.astype(half)
         return blended.astype(p.dtype)
 

@@ -1,0 +1,301 @@
+"""From a failing case to its cause: every hypothesis on the case, further inputs until few are left, then pairs.
+
+    explain_case(pool, "flax", case).sentence
+    explain(case, outputs, conventions, run=f)        without a pool: f(spec, inputs) -> Outputs
+
+1. Each hypothesis is held against the case's outputs; what one element contradicts is out.
+2. The implementation is run on two inputs that every survivor must pass, then on inputs for which two survivors
+   predict disjoint intervals, until one is left, nothing tells the rest apart, or ASKED inputs were run.
+3. Where no single hypothesis is left, two that replace different steps are tried together.
+
+A hypothesis is a cause when nothing contradicts it and at least one input supports it (consistency.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bnfuzz.backends.pool import Pool
+from bnfuzz.case import Case, Outputs
+from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.consistency import Consistency, Trial, affected, apart, consistency
+from bnfuzz.diagnosis.experiment import Experiment, deciding, opening
+from bnfuzz.diagnosis.explanation import Cause, Explanation
+from bnfuzz.diagnosis.hypothesis import SOUND, Hypothesis, single_hypotheses, together
+from bnfuzz.diagnosis.observation import Answer, Ask, Observation, Run, asking, calling, from_stored, observed
+from bnfuzz.judge.unstable import REPRODUCES
+from bnfuzz.judge.verdict import Verdict
+
+ASKED = 14
+"""Inputs that an implementation is run on at most, the opening ones included."""
+
+LARGE = 4096
+"""Above so many elements a hypothesis must come near the worst elements before its enclosures are evaluated."""
+
+
+def explain_case(pool: Pool, backend: str, case: Case, *, probing: bool = True) -> Explanation:
+    """What explains the case on a backend of the pool; `probing` runs it on further inputs as well.
+
+    Raises UsageError and InfrastructureError where the backend cannot run at all.
+    """
+    conventions = pool.conventions(backend)
+    ask = asking(pool, backend)
+    answer = ask(case.spec, case.inputs)
+    if answer is None:
+        return Explanation(note=f"{backend} cannot express the case")
+    return Diagnosis(case, conventions, answer, ask if probing else None).explanation()
+
+
+def explain(
+    case: Case,
+    outputs: Outputs | None,
+    conventions: Conventions,
+    *,
+    run: Run | None = None,
+    raised: str = "",
+    mutated: tuple[str, ...] = (),
+) -> Explanation:
+    """What explains these outputs of one case (None where the call raised); `run` is asked for further inputs."""
+    answer = Answer(outputs=outputs, raised=raised, mutated=mutated)
+    return Diagnosis(case, conventions, answer, calling(run) if run else None).explanation()
+
+
+def explain_stored(case: Case, conventions: Conventions, verdicts: tuple[Verdict, ...]) -> Explanation:
+    """What stored verdicts alone tell of the cause: they hold the worst element of each failing output."""
+    observation = from_stored(case.spec, case.inputs, conventions, verdicts)
+    failing = tuple(_failure(verdict) for verdict in verdicts if verdict.is_finding)
+    needs = "only the worst element of each failing output is stored; to decide, run the backend itself"
+    if observation is None:
+        return Explanation(failing=failing, note=f"no value to go by: {needs}")
+    found = Diagnosis(case, conventions, observation.answer, None, known=observation).explanation()
+    return Explanation(causes=found.causes, failing=failing, excluded=found.excluded, note=needs)
+
+
+@dataclass(eq=False)
+class Suspect:
+    """A hypothesis that nothing contradicts so far, and where it was supported."""
+
+    hypothesis: Hypothesis
+    evidence: tuple[str, ...] = ()
+    supported: int = 0
+    shown: str = ""
+
+
+@dataclass(eq=False)
+class Diagnosis:
+    """One diagnosis under way."""
+
+    case: Case
+    conventions: Conventions
+    answer: Answer
+    ask: Ask | None
+    known: Observation | None = None
+    seen: list[Observation] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
+    note: str = ""
+
+    def explanation(self) -> Explanation:
+        case = self.case
+        first = self.known or observed(case.spec, case.inputs, self.conventions, self.answer)
+        self.seen = [first]
+        verdicts = first.failing()
+        failing = tuple(_failure(verdict) for verdict in verdicts)
+        if not verdicts:
+            return Explanation(note="all outputs are within their bounds")
+        if all(verdict.kind == "range" for verdict in verdicts):
+            return Explanation(causes=(_overflow(case, self.conventions),), failing=failing)
+        alive = self._left(list(map(Suspect, single_hypotheses(case.spec.operation))), first)
+        if self.ask is not None and not self.answer.lost:
+            alive = self._opened(alive)
+            alive = self._decided(alive)
+        causes = self._causes(alive)
+        if not causes and not self.answer.lost:
+            pairs = self._pairs()
+            if self.ask is not None:
+                pairs = self._decided(pairs)
+            causes = self._causes(pairs)
+        if len(causes) > 1:
+            self.note = self._why_tied()
+        return Explanation(
+            causes=tuple(causes),
+            failing=failing,
+            excluded=tuple(self.excluded),
+            asked=tuple(f"{one.title}: {_summary(one)}" for one in self.seen[1:]),
+            note=self.note,
+        )
+
+    # -- eliminating ------------------------------------------------------------------------------------------------
+
+    def _left(self, suspects: Sequence[Suspect], observation: Observation) -> list[Suspect]:
+        """Those that the observation does not contradict."""
+        left = []
+        for suspect in suspects:
+            trial = Trial(suspect.hypothesis, observation)
+            if observation.spec.size > LARGE and not _near(trial):
+                continue
+            verdict = consistency(trial)
+            if verdict.holds:
+                self._credit(suspect, verdict, observation)
+                left.append(suspect)
+            elif suspect.evidence or (suspect.supported and observation is not self.seen[0]):
+                self.excluded.append(f"{suspect.hypothesis.name}: {observation.title}: {verdict.contradiction}")
+        return left
+
+    def _credit(self, suspect: Suspect, verdict: Consistency, observation: Observation) -> None:
+        if verdict.supported:
+            suspect.supported += 1
+            if not suspect.evidence:
+                where = "" if observation is self.seen[0] else f"{observation.title}: "
+                suspect.evidence = tuple(f"{where}{line}" for line in verdict.evidence)
+
+    def _opened(self, alive: list[Suspect]) -> list[Suspect]:
+        for experiment in opening(self.case, self.conventions):
+            observation = self._run(experiment)
+            if observation is not None:
+                alive = self._left(alive, observation)
+        return alive
+
+    def _decided(self, alive: list[Suspect]) -> list[Suspect]:
+        """Asks as long as an input makes two survivors predict disjoint intervals, or tries one that has no support."""
+        asked = {experiment.title for experiment in self.seen}
+        for experiment in deciding(self.case, self.conventions, [suspect.hypothesis for suspect in alive]):
+            if len(alive) <= 1 and all(suspect.supported for suspect in alive):
+                break
+            if len(self.seen) > ASKED:
+                break
+            if experiment.title in asked or not self._separates(experiment, alive):
+                continue
+            asked.add(experiment.title)
+            observation = self._run(experiment)
+            if observation is not None:
+                alive = self._left(alive, observation)
+        return alive
+
+    def _run(self, experiment: Experiment) -> Observation | None:
+        assert self.ask is not None
+        spec, inputs = experiment.case.spec, experiment.case.inputs
+        answer = self.ask(spec, inputs)
+        if answer is None:
+            return None
+        observation = observed(spec, inputs, self.conventions, answer, title=experiment.title)
+        self.seen.append(observation)
+        return observation
+
+    def _separates(self, experiment: Experiment, alive: list[Suspect]) -> bool:
+        """Whether two survivors predict outputs that no run can give at once, or an unsupported one may be shown."""
+        blank = Observation(
+            spec=experiment.case.spec,
+            inputs=experiment.case.inputs,
+            conventions=self.conventions,
+            answer=Answer(),
+        )
+        trials = [Trial(suspect.hypothesis, blank) for suspect in alive]
+        if any(self._differ(first, second) for place, first in enumerate(trials) for second in trials[place + 1 :]):
+            return True
+        sound = Trial(SOUND, blank)
+        unshown = [trial for trial, suspect in zip(trials, alive, strict=True) if not suspect.supported]
+        return any(self._differ(trial, sound) for trial in unshown)
+
+    def _differ(self, first: Trial, second: Trial) -> bool:
+        if first.raises != second.raises or set(first.mutates) != set(second.mutates):
+            return True
+        if first.raises or first.predictions is None or second.predictions is None:
+            return False
+        with np.errstate(all="ignore"):
+            return any(
+                name in self.conventions.outputs and bool(apart(one[name], other[name]).any())
+                for one, other in zip(first.predictions, second.predictions, strict=False)
+                for name in one
+            )
+
+    # -- pairs --------------------------------------------------------------------------------------------------------
+
+    def _pairs(self) -> list[Suspect]:
+        """Two hypotheses together that no observation contradicts: both change only outputs that fail, and together
+        all of those."""
+        telling = max(self.seen, key=lambda one: len(one.failing_outputs()))
+        failing = telling.failing_outputs()
+        allowed = failing | telling.undecided_outputs()
+        parts: list[tuple[Hypothesis, frozenset[str]]] = []
+        for hypothesis in single_hypotheses(self.case.spec.operation):
+            changes = affected(Trial(hypothesis, telling))
+            if changes & failing and changes <= allowed:
+                parts.append((hypothesis, changes))
+        found: list[Suspect] = []
+        for place, (first, changed) in enumerate(parts):
+            for second, also in parts[place + 1 :]:
+                both = together(first, second) if failing <= changed | also else None
+                if both is not None and _near(Trial(both, telling)):
+                    suspect = Suspect(both)
+                    if all(self._left([suspect], observation) for observation in self.seen):
+                        found.append(suspect)
+        return sorted(found, key=lambda suspect: suspect.hypothesis.simplicity)
+
+    # -- concluding -------------------------------------------------------------------------------------------------
+
+    def _causes(self, alive: list[Suspect]) -> list[Cause]:
+        return [
+            Cause(
+                name=suspect.hypothesis.name,
+                sentence=suspect.hypothesis.sentence,
+                kind=suspect.hypothesis.kind,
+                evidence=suspect.evidence,
+            )
+            for suspect in sorted(alive, key=lambda suspect: suspect.hypothesis.simplicity)
+            if suspect.supported
+        ]
+
+    def _why_tied(self) -> str:
+        if self.ask is None:
+            return "the backend was not asked; further inputs may tell these apart"
+        if len(self.seen) > ASKED:
+            return f"not told apart by {ASKED} inputs"
+        return "they predict the same on all inputs that the backend can be asked, within their bounds"
+
+
+def _near(trial: Trial) -> bool:
+    """Whether the kernel, run in the compute format, comes nearer to the worst failing elements than the truth is."""
+    if trial.raises or trial.answer.outputs is None:
+        return bool(trial.observation.answer.raised)
+    for number, step in enumerate(trial.observation.steps):
+        for output, verdict in zip(step.outputs, step.verdicts(0), strict=True):
+            array = getattr(trial.answer.outputs, output.name)
+            if not verdict.is_finding or output.observed is None or array is None:
+                continue
+            computed = array[0] if len(trial.spec.steps) == 1 else array[0, number]
+            seen, there = float(verdict.observed), float(computed[verdict.index])
+            with np.errstate(all="ignore"):
+                if not abs(seen - there) <= abs(seen - verdict.exact) / REPRODUCES + 4 * verdict.bound:
+                    both_lost = not np.isfinite(seen) and not np.isfinite(there)
+                    if not both_lost:
+                        return False
+    return True
+
+
+def _overflow(case: Case, conventions: Conventions) -> Cause:
+    compute = conventions.compute_format(case.spec.data_format).name
+    return Cause(
+        name="range",
+        sentence=f"an intermediate result of a sound kernel over- or underflows in {compute} on this input",
+        kind="algorithm",
+    )
+
+
+def _failure(verdict: Verdict) -> str:
+    """One finding in a line."""
+    if not verdict.index and verdict.n == 0:
+        return f"{verdict.output} {verdict.kind}: {verdict.why}"
+    at = f"[{', '.join(map(str, verdict.index))}]" if verdict.index else ""
+    why = f" ({verdict.why})" if verdict.why else ""
+    return (
+        f"{verdict.output}{at} {verdict.kind}: observed {verdict.observed:.9g}, exact {verdict.exact:.9g}, "
+        f"error/bound {verdict.severity:.3g}{why}"
+    )
+
+
+def _summary(observation: Observation) -> str:
+    failing = sorted(observation.failing_outputs())
+    return f"{', '.join(failing)} fail" if failing else "all within bounds"
