@@ -1,0 +1,1 @@
+"""Stand-alone scripts that show a fault: one writer for each framework."""
