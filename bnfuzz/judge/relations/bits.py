@@ -37,6 +37,8 @@ def compare_bits(relation: Relation, spec: Spec, first: Outputs, second: Outputs
         after = others.get(name)
         if after is None or after.shape != before.shape or after.dtype != before.dtype:
             continue  # missing or of another form: the judge has its own verdict on that
+        if before.dtype.name not in formats.FORMATS:
+            continue  # and on integers and complex numbers
         counts = np.ones(before.shape, dtype=bool)
         if name in variant.reached:
             mask = variant.reached[name]
