@@ -39,7 +39,7 @@ def replay(context: click.Context, cases: tuple[str, ...], names: tuple[str, ...
 
     Exit code 0: nothing fails but known findings. 1: something else fails. 2: a file cannot be read.
     """
-    paths = list(dict.fromkeys(_paths(cases, folder)))
+    paths = list(dict.fromkeys(case_files(cases, folder)))
     unreadable = 0
     tally: dict[str, int] = {}
     with Pool() as pool:
@@ -65,7 +65,8 @@ def replay(context: click.Context, cases: tuple[str, ...], names: tuple[str, ...
     context.exit(1 if tally.get("failed") else 0)
 
 
-def _paths(cases: tuple[str, ...], folder: Path) -> Iterator[Path]:
+def case_files(cases: tuple[str, ...], folder: Path) -> Iterator[Path]:
+    """The files that the arguments of a command mean: files, folders of them, names or ids in the corpus."""
     for case in cases:
         path = Path(case)
         if path.is_dir():

@@ -1,8 +1,10 @@
 """Does a hypothesis explain an observation? By the enclosures of its own kernel.
 
-It is *contradicted* where one element of one output lies outside the enclosure of what its kernel computes. An element
-that the kernel leaves as the truth has it may also lie within the judge's own bound (without hard limits): a sound
-implementation of the rest is free in its order and its forms.
+It is *contradicted* where one element of one output lies outside the enclosure of what its kernel computes, or where
+its exact values are, at all failing elements of an output, within an eighth of the judge's bound of the true ones (it
+says nothing is wrong there; an unstable evaluation of the right formula may). An element that the kernel leaves as the
+truth has it may also lie within the judge's own bound (without hard limits): a sound implementation of the rest is free
+in its order and its forms.
 
 It is *supported* where all failing elements are inside, and that says something: the enclosure is narrower than the
 distance to the truth; or running the kernel in the compute format gives the observed values far more closely than the
@@ -156,15 +158,46 @@ def _compare(trial: Trial, step: int, output: OutputJudgement, enclosed: Enclosu
             return f"{_place(observation, step, output.name, at)}: {_predicted(enclosed, at)}, observed {_n(seen[at])}"
         if not failing.any():
             return None
+        shift = np.abs(enclosed.v - truth)
+        if trial.hypothesis.exact_elsewhere and np.all(REPRODUCES * shift[failing] <= exact.bound[0][failing]):
+            return f"{output.name}: it leaves the failing elements as they should be"
         telling = np.where(np.isfinite(seen), _half(enclosed) < error, ~np.isfinite(enclosed.v)) & ~same
     supported = bool(telling[failing].all()) or _reproduced(trial, step, output, seen, truth, failing)
     at = _worst(np.where(failing, np.where(np.isnan(output.ratio[0]), 0.0, output.ratio[0]), -1.0))
     away = output.ratio[0][at]
+    where = _place(observation, step, output.name, at)
+    if same[at]:
+        return supported, f"{where}: {_errs(trial, step, output, seen, truth, enclosed, at)}"
     line = (
-        f"{_place(observation, step, output.name, at)}: {_predicted(enclosed, at)}, observed {_n(seen[at])}"
-        f"{_share(enclosed, seen, at)}; the true value {_n(truth[at])} is {away:.3g} of its bounds away"
+        f"{where}: {_predicted(enclosed, at)}, observed {_n(seen[at])}{_share(enclosed, seen, at)}; "
+        f"the true value {_n(truth[at])} is {away:.3g} of its bounds away"
     )
     return supported, line
+
+
+def _errs(
+    trial: Trial,
+    step: int,
+    output: OutputJudgement,
+    seen: Array,
+    truth: Array,
+    enclosed: Enclosure,
+    at: tuple[int, ...],
+) -> str:
+    """Of an unstable evaluation: what it gives when it is run, and how far it may be off."""
+    compute = trial.conventions.compute_format(trial.spec.data_format).name
+    given = ", ".join(dict.fromkeys(_n(array[at]) for array in _ran(trial, step, output.name)))
+    half = float(_half(enclosed)[at])
+    reach = "without limit" if not np.isfinite(half) else f"by up to {half:.2g}"
+    return (
+        f"observed {_n(seen[at])} where {_n(truth[at])} is exact; run in {compute} it gives {given}, and may be off "
+        f"{reach} here, a sound kernel by {output_bound(trial, step, output.name, at):.2g}"
+    )
+
+
+def output_bound(trial: Trial, step: int, name: str, at: tuple[int, ...]) -> float:
+    """The judge's bound of one element."""
+    return float(trial.observation.steps[step].reference.outputs[name].bound[0][at])
 
 
 def inside(enclosed: Enclosure, seen: Array) -> Mask:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from bnfuzz.case import Case, Layout, Mode, Spec
+from bnfuzz.case import Case, Mode, Spec
 from bnfuzz.conventions import Conventions
 from bnfuzz.diagnosis.hypothesis import Hypothesis
 from bnfuzz.faults.catalogue import CATALOGUE
@@ -68,10 +68,6 @@ def deciding(case: Case, conventions: Conventions, alive: Iterable[Hypothesis]) 
     )
     for modes, family, eps, momentum in plans:
         yield from _possible(case, conventions, _variant(spec, modes, eps=eps, momentum=momentum), family)
-    layouts: tuple[tuple[Layout, Layout], ...] = (("permuted", "contiguous"), ("contiguous", "permuted"))
-    for layout_x, layout_cotangent in layouts:
-        laid_out = replace(_variant(spec, training), layout_x=layout_x, layout_cotangent=layout_cotangent)
-        yield from _possible(case, conventions, laid_out, "telling")
     if spec.operation == "batch_norm":
         for shape in ((4, 3, 2), (2, 3, 4), (6, 3), (5, 3), (3, 3), (2, 3), (1, 3), (0, 3)):
             yield from _possible(case, conventions, _of_shape(spec, shape), "telling")

@@ -99,6 +99,11 @@ class Hypothesis:
         return replaced_steps(self.kernel) | ({"momentum"} if self.momentum is not None else set())
 
     @property
+    def exact_elsewhere(self) -> bool:
+        """It computes other values, and what it does not change it computes soundly."""
+        return not self.labels and "unstable" not in self.judged
+
+    @property
     def simplicity(self) -> tuple[int, int, int]:
         """Sorts the simplest first."""
         return KIND_ORDER.index(self.kind), len(self.replaced), self.place
