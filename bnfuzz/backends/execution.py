@@ -5,6 +5,7 @@ The worker uses it, and so does a check inside the caller's own process.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -81,6 +82,7 @@ def run_trials(backend: Backend, programs: Programs, spec: Spec, inputs: Arrays)
 class _Run:
     def __init__(self, backend: Backend, programs: Programs, spec: Spec) -> None:
         self.backend, self.programs, self.spec = backend, programs, spec
+        self._pid = os.getpid()
         self.mutated: set[str] = set()
         self.seconds = self.compile_seconds = 0.0
         # Made once: a Spec checks itself, which takes longer than a small batch norm.
@@ -110,6 +112,9 @@ class _Run:
         if mode not in self._ready:
             self._ready[mode], new = self.programs.get(self.backend, self._steps[mode])
         computed = self._ready[mode](arrays)
+        if os.getpid() != self._pid:
+            # A function that forks returns twice; were both to go on, every trial would double the processes.
+            os._exit(0)
         elapsed = time.perf_counter() - started
         if new:
             self.compile_seconds += elapsed

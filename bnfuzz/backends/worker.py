@@ -96,18 +96,13 @@ class Server:
         try:
             with put_back():
                 reply, outputs = self._done(name, header, arrays)
-            self._leave_if_forked()
             frame = wire.encode({**reply, "backend": name, **self._load()}, outputs)
         except BaseException as error:
             # BaseException: a function under test that calls sys.exit has failed, the worker has not.
-            self._leave_if_forked()
+            if os.getpid() != self._pid:
+                os._exit(0)  # the copy that the function forked: only one of the two answers
             frame = wire.encode({**described(error), "backend": name, **self._load()}, {})
         self._channel.sendall(frame)
-
-    def _leave_if_forked(self) -> None:
-        """A function under test that forks returns twice; only one of the two answers."""
-        if os.getpid() != self._pid:
-            os._exit(0)
 
     def _done(
         self, name: str, header: Mapping[str, Any], arrays: Mapping[str, Array]

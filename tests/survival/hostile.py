@@ -159,6 +159,11 @@ def forks(x, gamma, beta, *, eps, axis):
     return sound(x, gamma, beta, eps=eps, axis=axis)
 
 
+def forks_and_raises(x, gamma, beta, *, eps, axis):
+    os.fork()
+    raise RuntimeError("in both")
+
+
 def forks_and_waits(x, gamma, beta, *, eps, axis):
     if os.fork() == 0:
         threading.Event().wait()
