@@ -48,6 +48,17 @@ class Result:
             return np.arange(len(self.steps[0].reference.rungs))
         return np.unique(np.concatenate([step.failing() for step in self.steps]))
 
+    def kinds(self, trial: int) -> dict[str, Kind]:
+        """Output -> kind of a trial, over several steps the first by precedence: `verdicts` without the rest."""
+        if not self.steps:
+            return {CALL: _CALL_KINDS[self.reply.status]}
+        kinds: dict[str, Kind] = {CALL: "mutated"} if self.reply.mutated else {}
+        for step in self.steps:
+            for output in step.outputs:
+                kind = output.kinds[trial]
+                kinds[output.name] = min(kinds.get(output.name, kind), kind, key=precedence)
+        return kinds
+
     def headline(self, trial: int, outputs: tuple[str, ...] = ()) -> Verdict | None:
         """The verdict that names the trial's finding: what `first_failing(verdicts(trial))` gives, without the rest."""
         if len(self.steps) == 1 and not self.reply.mutated:

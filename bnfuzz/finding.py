@@ -16,6 +16,7 @@ class Finding:
     verdicts     one per output, in data-flow order (one alone for error, crash and hang)
     signature    identity of the fault (signature.py)
     environment  versions, CPU features, threads, flush-to-zero, flags: text values by name (machine.py)
+    also         outputs that fail in other trials of the same fault
     confirmed    the verdicts were reached again with mpmath as the reference
     cause        what explains it, where known; no part of the identity
     origin       where the case came from: a link, or campaign and seed
@@ -26,6 +27,7 @@ class Finding:
     verdicts: tuple[Verdict, ...]
     signature: str
     environment: dict[str, str] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
     confirmed: bool = False
     cause: str = ""
     origin: str = ""

@@ -2,28 +2,32 @@
 
 Units are taken in the order of the sequence, whoever ran them and whichever ended first: so the trial that stands for
 a signature is the same for one job and for many. A new finding is saved as it was found, and announced: a kill after
-that loses nothing that was printed. A trial that shows the same far more clearly takes its place; in the last part of
-the budget each is shrunk, and saved in place of what was found.
+that loses nothing that was printed. A trial that shows the same far more clearly takes its place, and so does one that
+tells more of the fault, whose signature then stands for all (sameness.py); in the last part of the budget each is
+shrunk, and saved in place of what was found.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from bnfuzz.backends.pool import Pool
+from bnfuzz.campaign.recorded import Recorded
+from bnfuzz.campaign.sameness import Symptoms, same_fault, strand
 from bnfuzz.campaign.sightings import CLEARER, Judge, Settled, Sighting, confirmed_by_mpmath
-from bnfuzz.casefile.versions import within
+from bnfuzz.case import OUTPUT_NAMES
 from bnfuzz.corpus import Corpus
 from bnfuzz.corpus.known import KnownFinding
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import FAILING, Verdict
 from bnfuzz.shrink.findings import shrink_finding
 from bnfuzz.shrink.related import shrink_related
-from bnfuzz.signature import first_failing, portable
+from bnfuzz.signature import first_failing
 
 CONVINCING = 100.0
 """Below this severity a shrunk case is kept only where it is no larger than the one that was found first."""
@@ -35,6 +39,8 @@ class Discovery:
 
     path     its file
     judge    what it was judged by
+    outputs  those that failed in any trial that is counted under it
+    earlier  signatures that stood for it before a trial told more
     clearer  a trial of the same signature with a larger severity, not yet confirmed
     shrunk   True once a smaller case stands in its place
     """
@@ -42,8 +48,14 @@ class Discovery:
     finding: Finding
     path: Path | None
     judge: Judge = "reference"
+    outputs: frozenset[str] = frozenset()
+    earlier: tuple[str, ...] = ()
     clearer: Finding | None = None
     shrunk: bool = False
+
+    @property
+    def symptoms(self) -> Symptoms:
+        return Symptoms(signature=self.finding.signature, outputs=self.outputs)
 
     @property
     def first(self) -> Verdict:
@@ -74,7 +86,13 @@ class Discovery:
 
 
 class Discoveries:
-    """All findings of one campaign, by signature. `versions`: backend -> version of its framework."""
+    """All findings of one campaign, one per fault. `versions`: backend -> version of its framework.
+
+    counts       signature that stands -> trials counted under it
+    known        likewise -> what the corpus knows
+    new          signature, standing or not -> the discovery that its trials are counted under
+    unconfirmed  signature -> what the finest reference does not bear out
+    """
 
     def __init__(
         self,
@@ -86,8 +104,8 @@ class Discoveries:
         self._corpus = corpus
         self._versions = versions
         self._announce = announce
-        self._listed = () if corpus is None else corpus.known_list
-        self._open = dict.fromkeys(_open_signatures(corpus, versions), math.inf)
+        self._recorded = Recorded(corpus, versions)
+        self._covered: dict[str, str] = {}
         self.counts: Counter[str] = Counter()
         self.known: dict[str, KnownFinding] = {}
         self.new: dict[str, Discovery] = {}
@@ -95,43 +113,108 @@ class Discoveries:
 
     def settled(self) -> Settled:
         """What the next unit need not confirm."""
-        shown = self._open | dict.fromkeys((*self.known, *self.unconfirmed), math.inf)
-        shown |= {identity: discovery.shown for identity, discovery in self.new.items()}
-        return Settled(known=self._listed, shown=shown)
+        done = (*self._recorded.open, *self.known, *self._covered, *self.unconfirmed, *self.new)
+        shown = dict.fromkeys(done, math.inf)
+        shown |= {discovery.finding.signature: discovery.shown for discovery in self.distinct}
+        return Settled(known=self._recorded.listed, shown=shown)
 
     def take(self, sighting: Sighting) -> None:
         """The first trial of a signature in the unit at hand: saved and announced, unless it is settled."""
         identity, finding = sighting.identity, sighting.finding
-        if self._is_settled(identity, finding.backend):
+        kinds = {verdict.output: verdict.kind for verdict in finding.verdicts}
+        symptoms = Symptoms(signature=finding.signature, outputs=frozenset(strand(kinds)))
+        if self._is_settled(replace(symptoms, signature=identity), finding.backend):
             return
         if sighting.doubted:
             self.unconfirmed[identity] = finding
-        elif finding.signature in self.new:
-            self.new[identity] = self.new[finding.signature]
-        elif not self._is_settled(finding.signature, finding.backend):
-            discovery = Discovery(finding, self._saved(finding, None), sighting.judge)
+        elif self._is_settled(symptoms, finding.backend):
+            # The finest reference gave it another name, which stands for something already.
+            if finding.signature in self.new:
+                self.new[identity] = self.new[finding.signature]
+            elif finding.signature not in self.unconfirmed:
+                self._covered[identity] = self._covered.get(finding.signature, finding.signature)
+        else:
+            self._place(identity, symptoms, sighting)
+
+    def _place(self, identity: str, symptoms: Symptoms, sighting: Sighting) -> None:
+        """A discovery of its own, or another appearance of one; where it tells more, its name and case are taken."""
+        finding = sighting.finding
+        discovery = next((one for one in self.distinct if same_fault(one.symptoms, symptoms)), None)
+        if discovery is None:
+            discovery = Discovery(finding, None, sighting.judge, symptoms.outputs)
+            discovery.path = self._saved(discovery, finding)
             self.new[identity] = self.new[finding.signature] = discovery
             self._announce(discovery)
+            return
+        self.new[identity] = self.new[finding.signature] = discovery
+        discovery = self._extended(discovery, symptoms.outputs)
+        if symptoms.telling < discovery.symptoms.telling:
+            before = discovery.finding.signature
+            discovery.path = self._saved(discovery, finding)
+            discovery.finding, discovery.judge, discovery.clearer = finding, sighting.judge, None
+            self._renamed(discovery, before)
+            self._announce(discovery)
 
-    def count(self, counts: Mapping[str, int], backends: Mapping[str, str], clearest: Mapping[str, Finding]) -> None:
+    def count(
+        self,
+        counts: Mapping[str, int],
+        backends: Mapping[str, str],
+        clearest: Mapping[str, Finding],
+        outputs: Mapping[str, frozenset[str]] = MappingProxyType({}),
+    ) -> None:
         """What else a unit saw (see `Sightings`), after its sightings were taken."""
         for identity, trials in counts.items():
-            self.counts[identity] += trials
-            self._is_settled(identity, backends[identity])
+            symptoms = Symptoms(signature=identity, outputs=outputs.get(identity, frozenset()))
+            self._is_settled(symptoms, backends[identity])
+            if identity in self.new:
+                self._extended(self.new[identity], symptoms.outputs)
+            self.counts[self.standing(identity)] += trials
         for identity, finding in clearest.items():
             discovery, first = self.new.get(identity), first_failing(finding.verdicts)
-            if discovery is not None and first is not None and first.severity > CLEARER * discovery.shown:
+            if discovery is None or first is None or discovery.finding.signature != identity:
+                continue
+            if first.severity > CLEARER * discovery.shown:
                 discovery.clearer = finding
 
-    def _is_settled(self, identity: str, backend: str) -> bool:
-        if identity in self.known or identity in self.new or identity in self.unconfirmed:
+    def standing(self, identity: str) -> str:
+        """The signature that trials of this one are counted under."""
+        if identity in self.new:
+            return self.new[identity].finding.signature
+        return self._covered.get(identity, identity)
+
+    def _is_settled(self, symptoms: Symptoms, backend: str) -> bool:
+        identity = symptoms.signature
+        if any(identity in settled for settled in (self.known, self.new, self.unconfirmed, self._covered)):
             return True
-        known = None
-        if self._corpus is not None:
-            known = self._corpus.known(identity, self._versions[backend])
-        if known is not None:
-            self.known[identity] = known
-        return known is not None
+        found = self._recorded.known(symptoms, self._versions[backend])
+        if found is not None:
+            standing, self.known[standing] = found
+            if standing != identity:
+                self._covered[identity] = standing
+        return found is not None
+
+    def _extended(self, discovery: Discovery, outputs: frozenset[str]) -> Discovery:
+        """The discovery with these outputs, joined with others that are thereby seen to be the same."""
+        before, discovery.outputs = discovery.outputs, discovery.outputs | outputs
+        kept = discovery
+        for other in self.distinct:
+            if other is not kept and same_fault(other.symptoms, kept.symptoms):
+                kept, left = sorted((kept, other), key=lambda one: one.symptoms.telling)
+                kept.outputs |= left.outputs
+                self.new |= {identity: kept for identity, one in self.new.items() if one is left}
+                self._renamed(kept, left.finding.signature, *left.earlier)
+                if self._corpus is not None and left.path is not None and left.path != kept.path:
+                    self._corpus.withdraw(left.path, left.finding.backend)
+        if kept is not discovery or discovery.outputs != before:
+            kept.path = self._saved(kept, kept.finding)
+        return kept
+
+    def _renamed(self, discovery: Discovery, *before: str) -> None:
+        """What was counted under other names is counted under the one that stands."""
+        standing = discovery.finding.signature
+        for name in (name for name in before if name != standing):
+            self.counts[standing] += self.counts.pop(name, 0)
+            discovery.earlier += () if name in discovery.earlier else (name,)
 
     @property
     def waiting(self) -> tuple[Discovery, ...]:
@@ -142,21 +225,25 @@ class Discoveries:
         """Saves and announces what a discovery was shrunk to; None leaves it as it was found."""
         if smaller is None:
             return
-        discovery.path = self._saved(smaller, discovery.path)
+        before = discovery.finding.signature
+        discovery.path = self._saved(discovery, smaller)
         discovery.finding = smaller
         discovery.shrunk = True
         self.new[smaller.signature] = discovery
+        self._renamed(discovery, before)
         self._announce(discovery)
 
-    def _saved(self, finding: Finding, earlier: Path | None) -> Path | None:
-        """The finding's file, in place of an earlier one of the same finding."""
+    def _saved(self, discovery: Discovery, finding: Finding) -> Path | None:
+        """The file of `finding`, in place of the one that the discovery has."""
         if self._corpus is None:
             return None
-        path = self._corpus.add_finding(finding)
+        failing = {verdict.output for verdict in finding.verdicts if verdict.is_finding}
+        also = tuple(name for name in OUTPUT_NAMES if name in discovery.outputs - failing)
+        path = self._corpus.add_finding(replace(finding, also=also))
         if not finding.confirmed:
             self._corpus.set_state(path, "flaky")
-        if earlier is not None and earlier != path:
-            self._corpus.withdraw(earlier, finding.backend)
+        if discovery.path is not None and discovery.path != path:
+            self._corpus.withdraw(discovery.path, finding.backend)
         return path
 
     @property
@@ -168,16 +255,6 @@ class Discoveries:
     def failing(self) -> tuple[Discovery, ...]:
         """New findings that make the run fail."""
         return tuple(d for d in self.distinct if d.fails)
-
-
-def _open_signatures(corpus: Corpus | None, versions: Mapping[str, str | None]) -> Iterator[str]:
-    """Signatures of open cases that speak of these versions."""
-    ours = {portable(backend): version for backend, version in versions.items()}
-    for entry in () if corpus is None else corpus.entries:
-        for expectation in entry.file.expectations if entry.file.state in ("open", "flaky") else ():
-            backend = expectation.signature.split("/")[1] if "/" in expectation.signature else ""
-            if backend in ours and within(ours[backend], expectation.versions):
-                yield expectation.signature
 
 
 def shrunk(pool: Pool, first: Finding, clearer: Finding | None, judge: Judge, *, seconds: float) -> Finding | None:

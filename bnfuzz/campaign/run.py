@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from bnfuzz.backends.pool import Pool
 from bnfuzz.campaign.budget import Budget
 from bnfuzz.campaign.discover import Discoveries, Discovery, shrunk
+from bnfuzz.campaign.progress import Watched
 from bnfuzz.campaign.scatter import Scatter
 from bnfuzz.campaign.search import Search, empty_tally
 from bnfuzz.campaign.settings import Settings
@@ -54,7 +55,7 @@ class Campaign:
         corpus: Corpus | None,
         *,
         announce: Callable[[Discovery], None],
-        tick: Callable[[Campaign], None],
+        tick: Callable[[Watched], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.asked = asked
@@ -109,7 +110,7 @@ class Campaign:
         try:
             self._search.run(unit, sightings)
         finally:
-            self.discoveries.count(sightings.counts, sightings.backends, sightings.clearest)
+            self.discoveries.count(sightings.counts, sightings.backends, sightings.clearest, sightings.outputs)
 
     def _settle(self) -> None:
         """Shrinks what waits, as long as the budget's share for it lasts."""

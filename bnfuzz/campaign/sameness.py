@@ -43,7 +43,7 @@ CLASSES: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sighting:
+class Symptoms:
     """A failing trial, or all that are counted as one: the signature, and the outputs that failed in any of them."""
 
     signature: str
@@ -91,32 +91,34 @@ def reaches(output: str, other: str) -> bool:
     return bool(pair & STATISTICS) and pair <= set(OUTPUT_NAMES)
 
 
-def same_fault(one: Sighting, other: Sighting) -> bool:
+def same_fault(one: Symptoms, other: Symptoms) -> bool:
     """Whether one fault may have made both."""
     if one.place != other.place:
         return False
     return any(reaches(output, another) for output in one.outputs for another in other.outputs)
 
 
-def joined(sightings: Collection[Sighting]) -> Sighting:
+def joined(symptoms: Collection[Symptoms]) -> Symptoms:
     """What stands for all of them: the most telling signature, and all outputs."""
-    first = min(sightings, key=lambda sighting: sighting.telling)
-    return replace(first, outputs=frozenset().union(*(sighting.outputs for sighting in sightings)))
+    first = min(symptoms, key=lambda some: some.telling)
+    return replace(first, outputs=frozenset().union(*(some.outputs for some in symptoms)))
 
 
-def folded(sightings: Iterable[Sighting]) -> tuple[Sighting, ...]:
-    """One per fault, in the order in which they were first seen. The order of the sightings decides nothing else."""
-    faults: list[Sighting] = []
-    for sighting in sightings:
-        same = [fault for fault in faults if same_fault(fault, sighting)]
+def folded(symptoms: Iterable[Symptoms]) -> tuple[Symptoms, ...]:
+    """One per fault, in the order in which they were first seen, which decides nothing else."""
+    faults: list[Symptoms] = []
+    for some in symptoms:
+        same = [fault for fault in faults if same_fault(fault, some)]
         if not same:
-            faults.append(sighting)
+            faults.append(some)
             continue
-        faults[faults.index(same[0])] = joined([*same, sighting])
+        faults[faults.index(same[0])] = joined([*same, some])
         faults = [fault for fault in faults if fault not in same[1:]]
     return tuple(faults)
 
 
-def covers(recorded: Sighting, seen: Sighting) -> bool:
-    """Whether what is on record says all of what is seen: every output, and nothing more telling."""
-    return recorded.place == seen.place and seen.outputs <= recorded.outputs and recorded.telling <= seen.telling
+def covers(recorded: Symptoms, seen: Symptoms) -> bool:
+    """Whether what is on record says all of what is seen: every output, no earlier one, and no worse kind."""
+    if recorded.place != seen.place or not seen.outputs <= recorded.outputs:
+        return False
+    return all(ours <= theirs for ours, theirs in zip(recorded.telling, seen.telling, strict=True))

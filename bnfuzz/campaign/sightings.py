@@ -21,9 +21,11 @@ from typing import Literal
 
 from bnfuzz import machine
 from bnfuzz.backends.pool import Pool
+from bnfuzz.campaign.sameness import strand
+from bnfuzz.campaign.step_alone import step_alone
 from bnfuzz.case import Case, Inputs, Spec
 from bnfuzz.corpus.known import KnownFinding, find
-from bnfuzz.evaluation import Result, evaluate_case
+from bnfuzz.evaluation import CALL, Result, evaluate_case
 from bnfuzz.finding import Finding
 from bnfuzz.relating import Related, relate_case
 from bnfuzz.signature import signature
@@ -67,11 +69,28 @@ class Settled:
         return None if find(self.known, identity, version) is None else math.inf
 
 
+@dataclass(eq=False)
+class _Group:
+    """The trials of one signature in a block: the worst of them, how many, and the outputs that fail in any."""
+
+    trial: int
+    trials: int = 0
+    severity: float = -math.inf
+    outputs: frozenset[str] = frozenset()
+
+    def add(self, severity: float, trial: int, outputs: tuple[str, ...]) -> None:
+        self.trials += 1
+        self.outputs |= frozenset(outputs)
+        if severity > self.severity:
+            self.severity, self.trial = severity, trial
+
+
 class Sightings:
     """All that a unit sees. `found` is called with each Sighting at once.
 
     counts    signature -> failing trials
     backends  signature -> the backend that it was seen on
+    outputs   signature -> outputs that failed in any of its trials
     clearest  signature -> the trial of the largest severity, unconfirmed, where that is clearer than what is settled
     """
 
@@ -85,31 +104,48 @@ class Sightings:
         self._largest: dict[str, float] = {}
         self.counts: Counter[str] = Counter()
         self.backends: dict[str, str] = {}
+        self.outputs: dict[str, frozenset[str]] = {}
         self.clearest: dict[str, Finding] = {}
 
     def look(self, result: Result, spec: Spec, inputs: Inputs, outputs: tuple[str, ...]) -> None:
-        """Every failing trial of one backend's block, the worst of each new signature in full."""
-        worst: dict[str, tuple[float, int]] = {}
-        for trial in result.failing():
-            headline = result.headline(int(trial), outputs)
+        """Every failing trial of one backend's block, the worst of each new signature in full.
+
+        A step of a sequence that fails alone just so is no fault of the sequence, and goes by the step's own mode.
+        """
+        groups: dict[str, _Group] = {}
+        for trial in (int(trial) for trial in result.failing()):
+            kinds = {
+                name: kind for name, kind in result.kinds(trial).items() if not outputs or name in (*outputs, CALL)
+            }
+            failing = strand(kinds)
+            headline = result.headline(trial, failing) if failing else None
             identity = None if headline is None else signature(spec, result.backend, (headline,))
-            if headline is None or identity is None:
+            if headline is not None and identity is not None:
+                groups.setdefault(identity, _Group(trial)).add(headline.severity, trial, failing)
+        for identity, group in groups.items():
+            alone = step_alone(self._pool, result, spec, inputs, group.trial, identity) if len(spec.steps) > 1 else None
+            if alone is None:
+                self._look_at(identity, group, result, spec, inputs)
                 continue
-            self._count(identity, result.backend)
-            if identity not in worst or headline.severity > worst[identity][0]:
-                worst[identity] = (headline.severity, int(trial))
-        for identity, (severity, trial) in worst.items():
-            if result.judged and self._is_clearer(identity, severity):
-                self._largest[identity] = severity
-                self.clearest[identity] = self._finding(identity, result, spec, inputs, trial)
-            if not self._is_first(identity):
-                continue
-            if not result.judged:
-                self._failed_call(identity, result, spec, inputs)
-                continue
-            finding = self._finding(identity, result, spec, inputs, trial)
-            confirmed = confirmed_by_mpmath(self._pool, finding)
-            self._found(Sighting(identity=identity, finding=confirmed or finding, doubted=confirmed is None))
+            failing = strand(alone.result.kinds(0))
+            severity = max(verdict.severity for verdict in alone.result.verdicts(0) if verdict.output in failing)
+            one = _Group(0, trials=group.trials, severity=severity, outputs=frozenset(failing))
+            self._look_at(alone.signature, one, alone.result, alone.spec, alone.inputs)
+
+    def _look_at(self, identity: str, group: _Group, result: Result, spec: Spec, inputs: Inputs) -> None:
+        """The trials of one signature in a block."""
+        self._count(identity, result.backend, group.trials, group.outputs)
+        if result.judged and self._is_clearer(identity, group.severity):
+            self._largest[identity] = group.severity
+            self.clearest[identity] = self._finding(identity, result, spec, inputs, group.trial)
+        if not self._is_first(identity):
+            return
+        if not result.judged:
+            self._failed_call(identity, result, spec, inputs)
+            return
+        finding = self._finding(identity, result, spec, inputs, group.trial)
+        confirmed = confirmed_by_mpmath(self._pool, finding)
+        self._found(Sighting(identity=identity, finding=confirmed or finding, doubted=confirmed is None))
 
     def look_related(
         self, related: Related, spec: Spec, inputs: Inputs, outputs: tuple[str, ...], *, seed: int
@@ -119,7 +155,7 @@ class Sightings:
             identity = signature(spec, related.backend, (verdict,))
             if identity is None or (outputs and verdict.output not in outputs):
                 continue
-            self._count(identity, related.backend)
+            self._count(identity, related.backend, 1, frozenset({verdict.output}))
             if not self._is_first(identity):
                 continue
             finding = Finding(
@@ -136,8 +172,9 @@ class Sightings:
                 finding = replace(finding, verdicts=verdicts, signature=named, confirmed=True)
             self._found(Sighting(identity=identity, finding=finding, judge="relations", doubted=named is None))
 
-    def _count(self, identity: str, backend: str) -> None:
-        self.counts[identity] += 1
+    def _count(self, identity: str, backend: str, trials: int, outputs: frozenset[str]) -> None:
+        self.counts[identity] += trials
+        self.outputs[identity] = self.outputs.get(identity, frozenset()) | outputs
         if identity not in self.backends:
             self.backends[identity] = backend
             self._shown[identity] = self._settled.severity(identity, self._pool.version(backend))

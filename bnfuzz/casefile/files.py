@@ -75,12 +75,13 @@ def _expectation_tree(entry: Expectation) -> dict[str, Any]:
         "expect": dict(entry.findings) or "ok",
         "versions": entry.versions,
         "signature": entry.signature,
+        "also": list(entry.also),
         "why": clipped(entry.why),
         "cause": clipped(entry.cause),
         "link": entry.link,
         "confirmed": entry.confirmed,
     }
-    return {name: value for name, value in tree.items() if value not in ("", False)}
+    return {name: value for name, value in tree.items() if value not in ("", False, [])}
 
 
 def loads(text: str, where: str | Path) -> CaseFile:
@@ -133,7 +134,7 @@ def _descent(tree: dict[str, Any]) -> Descent:
 
 
 def _expectation(tree: dict[str, Any], place: str) -> Expectation:
-    values = dict(tree)
+    values = {**tree, "also": tuple(tree.get("also", ()))}
     expect = values.pop("expect")
     try:
         return Expectation(findings={} if expect == "ok" else expect, **values)

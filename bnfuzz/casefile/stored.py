@@ -56,6 +56,7 @@ class Expectation:
     versions   range such as `>=0.12,<0.13`; empty: every version
     findings   output -> kind of failure, exactly these; empty: the case passes (`ok`)
     signature  of the known finding
+    also       outputs that fail in other cases of the same fault, which have no signature of their own
     why        a person's reason
     cause      what bnfuzz found to explain the failure
     confirmed  the failure was reached again with the most exact reference
@@ -65,6 +66,7 @@ class Expectation:
     versions: str = ""
     findings: Mapping[str, str] = field(default_factory=dict)
     signature: str = ""
+    also: tuple[str, ...] = ()
     why: str = ""
     cause: str = ""
     link: str = ""
@@ -146,6 +148,7 @@ def from_finding(finding: Finding, *, title: str = "", note: str = "", seed: int
         backend=portable(finding.backend),
         findings=failures(finding.verdicts),
         signature=finding.signature,
+        also=finding.also,
         cause=finding.cause,
         confirmed=finding.confirmed,
     )
@@ -176,7 +179,8 @@ def merged(old: CaseFile, new: CaseFile, *, reopen: bool = True) -> CaseFile:
         if known:
             causes = (entry.cause, expectations[known[0]].cause)
             cause = next(filter(None, causes if reopen else reversed(causes)), "")
-            expectations[known[0]] = replace(expectations[known[0]], cause=cause)
+            also = tuple(dict.fromkeys((*expectations[known[0]].also, *entry.also)))
+            expectations[known[0]] = replace(expectations[known[0]], cause=cause, also=also)
         elif not (entry.ok and same):
             expectations = [own for i, own in enumerate(expectations) if not (i in same and own.ok)] + [entry]
     return replace(
