@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 
 from bnfuzz.backends.pool import Pool
 from bnfuzz.campaign.recorded import Recorded
@@ -160,11 +159,11 @@ class Discoveries:
         counts: Mapping[str, int],
         backends: Mapping[str, str],
         clearest: Mapping[str, Finding],
-        outputs: Mapping[str, frozenset[str]] = MappingProxyType({}),
+        outputs: Mapping[str, frozenset[str]],
     ) -> None:
         """What else a unit saw (see `Sightings`), after its sightings were taken."""
         for identity, trials in counts.items():
-            symptoms = Symptoms(signature=identity, outputs=outputs.get(identity, frozenset()))
+            symptoms = Symptoms(signature=identity, outputs=outputs[identity])
             self._is_settled(symptoms, backends[identity])
             if identity in self.new:
                 self._extended(self.new[identity], symptoms.outputs)
