@@ -36,8 +36,12 @@ class Budget:
         """Whether the search is over: `judged` trials are done, and `waiting` findings are still to be shrunk."""
         if self._cases is not None:
             return judged >= self._cases
+        return self.search_seconds(waiting) <= 0
+
+    def search_seconds(self, waiting: int = 0) -> float:
+        """What is left of a budget of time for the search, while `waiting` findings are still to be shrunk."""
         assert self.seconds is not None
-        return self.elapsed >= self.seconds - min(self._shrink_left, ONE_SHRINK_SECONDS * waiting)
+        return self.seconds - min(self._shrink_left, ONE_SHRINK_SECONDS * waiting) - self.elapsed
 
     def shrink_allowance(self, waiting: int = 1) -> float:
         """Seconds that the next of `waiting` findings may be shrunk for; 0 where the share is used up."""

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TextIO
+from typing import Protocol, TextIO
 
-from bnfuzz.campaign.run import Campaign
+from bnfuzz.campaign.budget import Budget
+from bnfuzz.campaign.discover import Discoveries
+from bnfuzz.campaign.tally import Tally
 
 REFRESH_SECONDS = 0.5
 PLAIN_SECONDS = 10.0
 """Between lines where the output is no terminal (a log)."""
+
+
+class Watched(Protocol):
+    """A campaign that goes on, here or elsewhere."""
+
+    @property
+    def budget(self) -> Budget: ...
+    @property
+    def tally(self) -> Tally: ...
+    @property
+    def discoveries(self) -> Discoveries: ...
 
 
 class Progress:
@@ -22,7 +35,7 @@ class Progress:
         self._next = 0.0
         self._width = 0
 
-    def tick(self, campaign: Campaign) -> None:
+    def tick(self, campaign: Watched) -> None:
         now = time.monotonic()
         if now < self._next:
             return
@@ -43,12 +56,12 @@ class Progress:
             self._width = 0
 
     @staticmethod
-    def _line(campaign: Campaign) -> str:
+    def _line(campaign: Watched) -> str:
         elapsed = max(campaign.budget.elapsed, 1e-9)
-        judged = campaign.tally.judged
-        found = campaign.discoveries
+        whole, found = campaign.tally, campaign.discoveries
+        judged = whole.judged
         worst = []
-        for name, tally in campaign.tally.backends.items():
+        for name, tally in whole.backends.items():
             output, ratio = tally.worst
             worst.append(f"{name} {output} {ratio:.2g}" if output else f"{name} -")
         return (

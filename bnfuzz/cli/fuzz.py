@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 
 from bnfuzz.backends import registry
-from bnfuzz.backends.pool import Limits, Pool
+from bnfuzz.backends.pool import Limits
 from bnfuzz.campaign.discover import Discovery
 from bnfuzz.campaign.progress import Progress
-from bnfuzz.campaign.run import Campaign
 from bnfuzz.campaign.settings import Settings
+from bnfuzz.campaign.shards import check_jobs, run_campaign
 from bnfuzz.case import Mode
 from bnfuzz.corpus import Corpus
+from bnfuzz.errors import InfrastructureError
 from bnfuzz.formats import FormatName
 from bnfuzz.report.table import closing_table, discovery_line, known_lines
 from bnfuzz.strategies.value_recipes import ValueName
@@ -41,6 +42,8 @@ COMPILE_TIMEOUTS = 4.0
 @click.option("--empty", is_flag=True, help="Draw arrays without elements too (n = 0, or no channel).")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=10.0, show_default=True,
               help="Seconds after which a call counts as hung.")  # fmt: skip
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes that search side by side.")
+@click.option("--dask", metavar="ADDRESS", help="Search on the workers of this Dask scheduler (tcp://HOST:8786).")
 def fuzz(
     *,
     backends: tuple[str, ...],
@@ -57,12 +60,15 @@ def fuzz(
     nonfinite: bool,
     empty: bool,
     timeout: float,
+    jobs: int,
+    dask: str | None,
 ) -> None:
     """Search for inputs on which a batch norm is not what it should be.
 
     Without --backend and --target, every backend that can run here takes part. Exits with 0 where nothing new was found
     that fails, 1 with new failing findings, 2 for bad arguments, 3 where the machine failed.
     """
+    check_jobs(jobs, dask)
     if minutes is None and cases is None:
         minutes = DEFAULT_MINUTES
     chosen = (*backends, *(registry.TARGET + target for target in targets))
@@ -89,13 +95,14 @@ def fuzz(
         progress.clear()
         click.echo(discovery_line(discovery))
 
-    with Pool(Limits(call_seconds=timeout, compile_seconds=COMPILE_TIMEOUTS * timeout)) as pool:
-        click.echo(f"bnfuzz fuzz: seed {seed}, backends {', '.join(asked.backends)}")
-        campaign = Campaign(asked, pool, corpus, announce=announce, tick=progress.tick)
-        report = campaign.run()
+    where = f", on {dask}" if dask else f", {jobs} jobs" if jobs > 1 else ""
+    click.echo(f"bnfuzz fuzz: seed {seed}, backends {', '.join(asked.backends)}{where}")
+    limits = Limits(call_seconds=timeout, compile_seconds=COMPILE_TIMEOUTS * timeout)
+    report = run_campaign(asked, corpus, jobs=jobs, dask=dask, limits=limits, announce=announce, tick=progress.tick)
     progress.clear()
     for line in known_lines(report):
         click.echo(line)
     click.echo()
     click.echo(closing_table(report))
-    sys.exit(1 if report.failed else 0)
+    # What was not searched is no success; but findings come first.
+    sys.exit(1 if report.failed else InfrastructureError.exit_code if report.lost else 0)

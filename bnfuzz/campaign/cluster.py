@@ -1,0 +1,97 @@
+"""The workers of a Dask cluster as a crew (needs the extra `distributed`).
+
+A task whose worker is lost is given to another by Dask itself, several times, before it gives up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from concurrent.futures import CancelledError, Future
+from importlib import metadata
+from typing import Any
+
+from bnfuzz import __version__
+from bnfuzz.backends.pool import Limits
+from bnfuzz.campaign import shard
+from bnfuzz.campaign.frames import Described
+from bnfuzz.errors import InfrastructureError, UsageError
+
+CONNECT_SECONDS = 5.0
+WORKERS_SECONDS = 10.0
+"""What a scheduler, and then its first worker, may take to answer."""
+
+
+class Cluster:
+    """The workers that a scheduler at `address` has at the moment; each should have one thread.
+
+    Raises UsageError where Dask is not installed or the address is none, InfrastructureError where nobody answers.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            import distributed
+        except ImportError:
+            raise UsageError(
+                "--dask needs the package distributed; install it with: pip install 'bnfuzz[distributed]'"
+            ) from None
+        self.address = address
+        self._killed: type[Exception] = distributed.KilledWorker
+        try:
+            self._client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except ValueError as error:
+            raise UsageError(f"--dask {address}: {error}; give a scheduler's address, as tcp://HOST:8786") from None
+        except OSError:
+            raise InfrastructureError(
+                f"--dask {address}: no scheduler answers within {CONNECT_SECONDS:g} s; "
+                "start one with `dask scheduler`, and `dask worker` with its address"
+            ) from None
+        try:
+            self._check_workers()
+        except BaseException:
+            self._client.close()
+            raise
+        self._executor = self._client.get_executor(pure=False)
+
+    @property
+    def size(self) -> int:
+        return len(self._client.nthreads())
+
+    def _check_workers(self) -> None:
+        """Every worker must have this version of bnfuzz: asked with what Python itself has."""
+        try:
+            self._client.wait_for_workers(1, timeout=WORKERS_SECONDS)
+        except TimeoutError:
+            raise InfrastructureError(
+                f"--dask {self.address}: the scheduler has no worker within {WORKERS_SECONDS:g} s; "
+                f"start some with: dask worker {self.address} --nthreads 1"
+            ) from None
+        for worker, version in self._client.run(metadata.version, "bnfuzz", on_error="return").items():
+            if version != __version__:
+                has = f"bnfuzz {version}" if isinstance(version, str) else "no bnfuzz"
+                raise InfrastructureError(
+                    f"--dask {self.address}: worker {worker} has {has}, and this is bnfuzz {__version__}; "
+                    "install the same version on both"
+                )
+
+    def describe(self, backends: tuple[str, ...], limits: Limits) -> Collection[dict[str, Described]]:
+        workers = list(self._client.nthreads())
+        futures = [
+            self._client.submit(shard.describe, backends, limits, pure=False, workers=[worker]) for worker in workers
+        ]
+        return list(self._client.gather(futures))
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+        return self._executor.submit(function, *arguments)
+
+    def was_lost(self, error: BaseException) -> bool:
+        return isinstance(error, (self._killed, CancelledError))
+
+    def hurry(self) -> None:
+        """A running task cannot be reached: what it finds is left behind."""
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=False)
+        try:
+            self._client.run(shard.close, on_error="ignore")
+        finally:
+            self._client.close()
