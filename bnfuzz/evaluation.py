@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnfuzz import formats
+from bnfuzz.backends.execution import is_absent
 from bnfuzz.backends.pool import Pool, Reply, Status
 from bnfuzz.case import Case, Inputs, Outputs, Spec
 from bnfuzz.conventions import Conventions
@@ -167,7 +168,8 @@ def judged_steps(
     for number, mode in enumerate(spec.steps):
         step = replace(spec, steps=(mode,))
         given = inputs.at_step(number, running_mean=mean, running_var=variance)
-        seen = Outputs(**{name: array[:, number] for name, array in outputs.items()})
+        given_back = {name: array[:, number] for name, array in outputs.items()}
+        seen = Outputs(**{name: array for name, array in given_back.items() if not is_absent(array)})
         if mode == "inference":
             seen = replace(seen, batch_mean=None, batch_var=None)
         yield judge(evaluate(step, given, rules_of(step, conventions), rung=rung), seen)

@@ -190,3 +190,31 @@ def test_references_are_shared_between_equal_rules():
     first = references.of(spec, NUMPY)
     assert references.of(spec, replace(NUMPY, source="elsewhere", ranks=(2, 4))) is first
     assert references.of(spec, replace(NUMPY, running_ddof=1)) is not first
+
+
+def test_what_a_step_does_not_give_is_not_judged(pool):
+    """An implementation that offers gradients in training only: its inference steps hold all bits set."""
+    spec = batch_norm_spec((4, 3), 1, steps=("training", "inference"))
+    inputs = inputs_of(spec)
+    outputs = ran(pool, spec, inputs)
+    assert outputs.dx is not None
+    dx = outputs.dx.copy()
+    dx[:, 1].view(np.uint8)[...] = 0xFF
+    result = judged(spec, inputs, replace(outputs, dx=dx))
+    assert result.failing().size == 0
+    assert "dx" in {output.name for output in result.steps[0].outputs}
+    assert "dx" not in {output.name for output in result.steps[1].outputs}
+    nan = outputs.dx.copy()
+    nan[:, 1] = np.nan
+    assert kinds(judged(spec, inputs, replace(outputs, dx=nan)), 0)["dx"] == "nonfinite"
+
+
+def test_kinds_are_those_of_the_verdicts(pool):
+    for steps in (("training",), ("training", "inference", "training")):
+        spec = batch_norm_spec((4, 3), 1, steps=steps)
+        inputs = inputs_of(spec)
+        outputs = ran(pool, spec, inputs)
+        assert outputs.y is not None
+        result = judged(spec, inputs, replace(outputs, y=outputs.y * np.float32(1.5)))
+        for trial in range(3):
+            assert result.kinds(trial) == kinds(result, trial)

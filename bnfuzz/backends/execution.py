@@ -150,6 +150,11 @@ def _absent(like: Array) -> Array:
     return missing
 
 
+def is_absent(array: Array) -> bool:
+    """Whether a step of a sequence gave no such output: all bits are set, as in no NaN that arithmetic gives."""
+    return array.size > 0 and bool((np.ascontiguousarray(array).view(np.uint8) == 0xFF).all())
+
+
 def _stacked(axis: str, rows: list[dict[str, Array]]) -> dict[str, Array]:
     if not rows:
         return {}

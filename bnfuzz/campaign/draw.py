@@ -20,8 +20,10 @@ from bnfuzz.campaign.settings import Settings
 from bnfuzz.case import Spec
 from bnfuzz.conventions import FormatTriple
 from bnfuzz.strategies import plans, specs
+from bnfuzz.strategies.empties import empty_specs
 from bnfuzz.strategies.formats import TRIPLE_WEIGHTS
 from bnfuzz.strategies.plan import Plan
+from bnfuzz.strategies.sequences import sequences
 
 FIRST_VOCABULARY = 8
 LARGEST_VOCABULARY = 48
@@ -30,6 +32,15 @@ PLANS_PER_SPEC = 6
 AIMED_EVERY = 4
 AIMED_PLANS = 600
 """Hypothesis begins to follow `target` after some two hundred examples."""
+
+MIXED = 32
+SEQUENCES = 3
+EMPTIES = 1
+"""Of so many Specs, so many are sequences and so many are without elements: a sequence costs as much as its steps, and
+what nearly all steps show alone is counted there; an empty array says nothing but that it is accepted."""
+
+RARE_SIZE = 128
+"""Elements of these: a fault of the state, or of no elements, needs no more."""
 
 SPARE_DRAWS = 4
 """Specs drawn per Spec kept: the first examples of a draw are the simplest ones, and alike."""
@@ -47,10 +58,21 @@ def vocabulary(asked: Settings, triples: Collection[FormatTriple], round_number:
     )
     size = vocabulary_size(round_number)
     found: dict[Spec, None] = {}
-    strategy = specs(modes=asked.modes or None, formats=wanted, allow_empty=asked.empty)
+    strategy = mixed_specs(asked, wanted)
     each_example(strategy, seed_of(asked.seed, round_number, "specs"), SPARE_DRAWS * size, found.setdefault)
     kept = tuple(found)[-size:]
-    return tuple(sorted(kept, key=lambda spec: spec.size))
+    return tuple(sorted(kept, key=lambda spec: spec.size * len(spec.steps)))
+
+
+def mixed_specs(asked: Settings, triples: Collection[FormatTriple]) -> st.SearchStrategy[Spec]:
+    """Batch norms of one step, of MIXED Specs a few that are something else: sequences of steps, and empty arrays."""
+    modes = asked.modes or None
+    usual = specs(modes=modes, formats=triples, allow_empty=asked.empty)
+    small = specs(modes=modes, formats=triples, max_size=RARE_SIZE, large_size=None)
+    rare = [empty_specs(small)] * EMPTIES
+    if "training" in (asked.modes or ("training",)):
+        rare += [sequences(small, modes=modes)] * SEQUENCES
+    return st.sampled_from([usual] * (MIXED - len(rare)) + rare).flatmap(lambda chosen: chosen)
 
 
 def is_aimed(round_number: int) -> bool:

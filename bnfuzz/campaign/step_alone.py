@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from bnfuzz.backends.execution import is_absent
 from bnfuzz.backends.pool import Pool
 from bnfuzz.campaign.sameness import class_of
 from bnfuzz.case import Array, Inputs, Spec, check_inputs
@@ -57,8 +58,8 @@ def _state(result: Result, inputs: Inputs, trial: int, step: int) -> dict[str, A
     left = result.reply.outputs
     for name, array in state.items():
         carried = getattr(left, f"new_{name}")
-        if step and array is not None and carried is not None:
-            state[name] = carried[trial : trial + 1, step - 1]
-        elif array is not None:
-            state[name] = array[trial : trial + 1]
+        if array is None:
+            continue
+        before = [] if carried is None else [carried[trial : trial + 1, k] for k in range(step)]
+        state[name] = next((one for one in reversed(before) if not is_absent(one)), array[trial : trial + 1])
     return state

@@ -1,13 +1,12 @@
-"""What a self-check tries: the plans of campaigns, and what campaigns draw on request only.
+"""What a self-check tries: what campaigns draw, with more of what they draw rarely, and what they draw on request only.
 
-Of 12 Specs 9 are those of `bnfuzz fuzz`; the others are a sequence of steps, an input without elements, and a group
+Of 12 Specs 9 are one-step batch norms; the others are a sequence of steps, an input without elements, and a group
 norm. Of 8 plans one may hold NaN and infinities.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from itertools import count
 
 from hypothesis import strategies as st
@@ -16,6 +15,7 @@ from bnfuzz.campaign.draw import each_example, seed_of
 from bnfuzz.case import Layout, Spec
 from bnfuzz.conventions import FormatTriple
 from bnfuzz.strategies import plans, specs
+from bnfuzz.strategies.empties import empty_specs
 from bnfuzz.strategies.groups import group_norms
 from bnfuzz.strategies.plan import Plan
 from bnfuzz.strategies.sequences import sequences
@@ -32,17 +32,8 @@ def every_spec() -> st.SearchStrategy[Spec]:
     """Specs of all kinds that a fault may need."""
     usual = specs()
     small = specs(max_size=48, large_size=None)
-    kinds = [usual] * 9 + [sequences(small), _empty_specs(small), group_norms()]
+    kinds = [usual] * 9 + [sequences(small), empty_specs(small), group_norms()]
     return st.sampled_from(kinds).flatmap(lambda chosen: chosen)
-
-
-@st.composite
-def _empty_specs(draw: st.DrawFn, vocabulary: st.SearchStrategy[Spec]) -> Spec:
-    """One axis of length 0: no values, or no channels."""
-    spec = draw(vocabulary)
-    axis = draw(st.integers(0, spec.rank - 1))
-    shape = tuple(0 if place == axis else size for place, size in enumerate(spec.shape))
-    return replace(spec, shape=shape, layout_x="contiguous", layout_cotangent="contiguous")
 
 
 def every_plan() -> st.SearchStrategy[Plan]:

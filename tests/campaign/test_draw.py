@@ -7,6 +7,7 @@ import pytest
 
 from bnfuzz.campaign.draw import each_plan, vocabulary, vocabulary_size
 from bnfuzz.campaign.settings import Settings
+from bnfuzz.case import Mode
 from bnfuzz.conventions import ALL_FORMATS, MIXED_FORMATS
 from bnfuzz.strategies import Plan
 
@@ -46,7 +47,7 @@ def test_other_seeds_and_rounds_differ() -> None:
 def test_a_vocabulary_is_small_and_sorted_smallest_first(seed: int, round_number: int) -> None:
     asked = Settings(backends=("numpy",), minutes=1.0, seed=seed)
     specs = vocabulary(asked, TRIPLES, round_number)
-    sizes = [spec.size for spec in specs]
+    sizes = [spec.size * len(spec.steps) for spec in specs]
     assert 0 < len(specs) <= vocabulary_size(round_number)
     assert len(set(specs)) == len(specs)
     assert sizes == sorted(sizes)
@@ -77,3 +78,21 @@ def test_an_aimed_round_is_one_long_draw() -> None:
     assert len(plans) > 300
     assert len({plan.spec for plan in plans}) > 10
     assert np.unique([plan.seed for plan in plans]).size > 50
+
+
+def test_most_are_batch_norms_of_one_step_and_the_rest_is_drawn_too() -> None:
+    asked = Settings(backends=("numpy",), minutes=1.0, seed=1)
+    specs = [spec for number in range(8) for spec in vocabulary(asked, TRIPLES, number)]
+    empty = sum(0 in spec.shape for spec in specs)
+    several = sum(len(spec.steps) > 1 for spec in specs)
+    assert 0 < empty < 0.06 * len(specs)
+    assert 0.05 * len(specs) < several < 0.2 * len(specs)
+    assert any(set(spec.steps) == {"training", "inference"} for spec in specs)
+
+
+@pytest.mark.parametrize(("modes", "several"), [(("training",), True), (("inference",), False)])
+def test_a_sequence_has_the_modes_that_are_asked_for(modes: tuple[Mode, ...], several: bool) -> None:
+    asked = Settings(backends=("numpy",), minutes=1.0, seed=1, modes=modes)
+    specs = [spec for number in range(6) for spec in vocabulary(asked, TRIPLES, number)]
+    assert all(set(spec.steps) == set(modes) for spec in specs)
+    assert any(len(spec.steps) > 1 for spec in specs) == several
