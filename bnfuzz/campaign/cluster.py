@@ -6,13 +6,13 @@ A task whose worker is lost is given to another by Dask itself, several times, b
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Future
 from importlib import metadata
 from typing import Any
 
 from bnfuzz import __version__
 from bnfuzz.backends.pool import Limits
-from bnfuzz.campaign import shard
+from bnfuzz.campaign import host, shard
 from bnfuzz.campaign.frames import Described
 from bnfuzz.errors import InfrastructureError, UsageError
 
@@ -22,7 +22,7 @@ WORKERS_SECONDS = 10.0
 
 
 class Cluster:
-    """The workers that a scheduler at `address` has at the moment; each should have one thread.
+    """The workers that a scheduler at `address` has at the moment; each thread of one is a job.
 
     Raises UsageError where Dask is not installed or the address is none, InfrastructureError where nobody answers.
     """
@@ -54,7 +54,7 @@ class Cluster:
 
     @property
     def size(self) -> int:
-        return len(self._client.nthreads())
+        return sum(self._client.nthreads().values())
 
     def _check_workers(self) -> None:
         """Every worker must have this version of bnfuzz: asked with what Python itself has."""
@@ -63,7 +63,7 @@ class Cluster:
         except TimeoutError:
             raise InfrastructureError(
                 f"--dask {self.address}: the scheduler has no worker within {WORKERS_SECONDS:g} s; "
-                f"start some with: dask worker {self.address} --nthreads 1"
+                f"start some with: dask worker {self.address}"
             ) from None
         for worker, version in self._client.run(metadata.version, "bnfuzz", on_error="return").items():
             if version != __version__:
@@ -76,22 +76,23 @@ class Cluster:
     def describe(self, backends: tuple[str, ...], limits: Limits) -> Collection[dict[str, Described]]:
         workers = list(self._client.nthreads())
         futures = [
-            self._client.submit(shard.describe, backends, limits, pure=False, workers=[worker]) for worker in workers
+            self._client.submit(host.do, shard.describe, backends, limits, pure=False, workers=[worker])
+            for worker in workers
         ]
         return list(self._client.gather(futures))
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        return self._executor.submit(function, *arguments)
+        return self._executor.submit(host.do, function, *arguments)
 
     def was_lost(self, error: BaseException) -> bool:
-        return isinstance(error, (self._killed, CancelledError))
+        return isinstance(error, (self._killed, CancelledError, BrokenExecutor))
 
     def hurry(self) -> None:
-        """A running task cannot be reached: what it finds is left behind."""
+        self._client.run(host.hurry, on_error="ignore")
 
     def close(self) -> None:
         self._executor.shutdown(wait=False)
         try:
-            self._client.run(shard.close, on_error="ignore")
+            self._client.run(host.close, on_error="ignore")
         finally:
             self._client.close()

@@ -105,6 +105,7 @@ class SentFinding:
             environment=dict(file.environment),
             confirmed=expectation.confirmed,
             cause=expectation.cause,
+            also=expectation.also,
             origin=file.origin.link or file.origin.campaign,
         )
 
