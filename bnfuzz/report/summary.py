@@ -1,0 +1,123 @@
+"""A night in a few lines of Markdown: the step summary of continuous integration. Short when all is quiet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from bnfuzz.night import NightReport, Tracked
+from bnfuzz.report.links import linked
+from bnfuzz.report.markdown import cell, code, escaped, table
+from bnfuzz.report.words import ratio
+
+SHOWN = 25
+"""Rows of a table; the page has them all."""
+
+ATTENTION = ("new", "back", "changed", "flaky")
+
+
+def headline(report: NightReport) -> str:
+    """What the night came to, in one clause."""
+    night, counts = report.night, report.night.counts
+    if night.troubles:
+        return "not to be trusted"
+    parts = [
+        f"{counts.new} new finding{'s' if counts.new != 1 else ''}" if counts.new else "",
+        f"{counts.back} came back" if counts.back else "",
+        f"{counts.changed} changed" if counts.changed else "",
+        f"{counts.gone} gone" if counts.gone else "",
+        f"{counts.replay_fixed} recorded ones fixed" if counts.replay_fixed else "",
+    ]
+    return ", ".join(filter(None, parts)) or "nothing new"
+
+
+def summary(report: NightReport) -> str:
+    """The night as Markdown."""
+    night = report.night
+    word = "search" if night.new_only else f"night {night.number}"
+    lines = [f"## bnfuzz {word}: {headline(report)}", ""]
+    for trouble in night.troubles:
+        lines += [f"> **Not to be trusted:** {escaped(trouble)}", ""]
+    lines += [*_figures(report), ""]
+    for title, standings in (("Needs attention", ATTENTION), ("Went away", ("gone",))):
+        rows = [row for row in report.findings if row.standing in standings and _tonight(row, night.number)]
+        if rows:
+            lines += [f"### {title}", "", *_findings(rows), ""]
+    lines += _replay(report)
+    lines += _known(report)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _tonight(row: Tracked, number: int) -> bool:
+    return row.open or row.gone_night == number
+
+
+def _figures(report: NightReport) -> Iterator[str]:
+    night, counts = report.night, report.night.counts
+    backends = ", ".join(escaped(_named(backend.name, backend.version)) for backend in night.backends)
+    yield (
+        f"{night.judged:,} trials judged in {night.search_seconds:.0f} s ({night.rate:,.0f}/s), seed {night.seed}, "
+        f"on {backends or 'no backend'}."
+    )
+    standings = Counter(row.standing for row in report.replayed)
+    replayed = ", ".join(f"{count} {name}" for name, count in standings.most_common())
+    left = f", {counts.replay_left} left for the next night" if counts.replay_left else ""
+    yield f"Stored cases on backends: {replayed or 'none'}{left}. Findings open: {counts.open}."
+    planted = night.planted
+    if planted.arrived:
+        yield f"The planted fault {code(planted.fault)} was found as {code(planted.signatures[0])}."
+    else:
+        yield f"The planted fault {code(planted.fault)} was **not found** in {planted.trials:,} trials."
+    if not night.complete:
+        yield "Ended by the user before its time."
+
+
+def _named(name: str, version: str) -> str:
+    """`flax 0.12.8`; `jax-eager (jax 0.10.2)`."""
+    return version if version.split(" ", maxsplit=1)[0] == name else f"{name} ({version})" if version else name
+
+
+def _findings(rows: list[Tracked]) -> Iterator[str]:
+    cells = [
+        (
+            row.standing,
+            cell(row.signature),
+            ratio(row.severity) if row.severity else "",
+            str(row.first_night),
+            linked(row.note or row.cause or "", row.link),
+        )
+        for row in rows[:SHOWN]
+    ]
+    yield table(("", "finding", "error/bound", "since night", "said of it"), cells)
+    if len(rows) > SHOWN:
+        yield f"\nand {len(rows) - SHOWN} more: see the page"
+
+
+def _replay(report: NightReport) -> list[str]:
+    """Stored cases that do not do what is recorded."""
+    odd = [row for row in report.replayed if row.standing in ("failed", "fixed")]
+    lines = []
+    if odd:
+        cells = [
+            (row.standing, cell(row.case), escaped(row.backend), linked(row.reason or row.title, row.link))
+            for row in odd
+        ]
+        lines += ["### Stored cases", "", table(("", "case", "backend", ""), cells[:SHOWN])]
+        lines += [f"\nand {len(odd) - SHOWN} more: see the page"] if len(odd) > SHOWN else []
+        lines.append("")
+    if report.unreadable:
+        lines += ["### Unreadable files", ""]
+        lines += [f"- {escaped(file.problem)}" for file in report.unreadable[:SHOWN]]
+        lines.append("")
+    return lines
+
+
+def _known(report: NightReport) -> list[str]:
+    """Entries of known.toml that have expired."""
+    over = [entry for entry in report.known if entry.standing in ("fixed", "expired")]
+    if not over:
+        return []
+    cells = [
+        (entry.standing, cell(entry.signature), escaped(entry.note), linked(entry.reason, entry.link)) for entry in over
+    ]
+    return ["### Known findings that have expired", "", table(("", "entry of known.toml", "", ""), cells[:SHOWN]), ""]
