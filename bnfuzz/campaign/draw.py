@@ -108,6 +108,8 @@ def each_example(strategy: st.SearchStrategy[Any], seed: int, count: int, body: 
     """Hypothesis as a source of examples: no shrinking, no database, no deadline, one seed."""
 
     @seeded(seed)
+    raised: list[Exception] = []
+
     @settings(
         max_examples=count,
         phases=(Phase.generate, Phase.target),
@@ -116,11 +118,17 @@ def each_example(strategy: st.SearchStrategy[Any], seed: int, count: int, body: 
         derandomize=False,
         verbosity=Verbosity.quiet,
         suppress_health_check=list(HealthCheck),
-        # A full disk or a vanished file ends the search at once, by its own error: no more of its kind is looked for.
-        report_multiple_bugs=False,
     )
     @given(strategy)
     def run(example: Any) -> None:
-        body(example)
+        if raised:
+            return
+        try:
+            body(example)
+        except Exception as error:
+            raised.append(error)
 
     run()
+    # Hypothesis would call the body again to see whether it raises again: a full disk is no property of the example.
+    if raised:
+        raise raised[0]
