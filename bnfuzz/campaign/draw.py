@@ -106,10 +106,9 @@ def seed_of(seed: int, round_number: int, purpose: str) -> int:
 
 def each_example(strategy: st.SearchStrategy[Any], seed: int, count: int, body: Callable[[Any], Any]) -> None:
     """Hypothesis as a source of examples: no shrinking, no database, no deadline, one seed."""
-
-    @seeded(seed)
     raised: list[Exception] = []
 
+    @seeded(seed)
     @settings(
         max_examples=count,
         phases=(Phase.generate, Phase.target),
