@@ -9,6 +9,7 @@ hundreds of plans, can steer: it serves long runs.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -33,11 +34,10 @@ AIMED_EVERY = 4
 AIMED_PLANS = 600
 """Hypothesis begins to follow `target` after some two hundred examples."""
 
-MIXED = 32
-SEQUENCES = 3
-EMPTIES = 1
-"""Of so many Specs, so many are sequences and so many are without elements: a sequence costs as much as its steps, and
-what nearly all steps show alone is counted there; an empty array says nothing but that it is accepted."""
+SEQUENCES = 1 / 16
+EMPTIES = 1 / 32
+"""Shares of the Specs, the one rounded up and the other down: a sequence costs as much as its steps, and what a step
+shows alone is counted there; an empty array says nothing but that it is accepted."""
 
 RARE_SIZE = 128
 """Elements of these: a fault of the state, or of no elements, needs no more."""
@@ -56,23 +56,28 @@ def vocabulary(asked: Settings, triples: Collection[FormatTriple], round_number:
     wanted = tuple(
         triple for triple in TRIPLE_WEIGHTS if triple in triples and (not asked.formats or triple[0] in asked.formats)
     )
-    size = vocabulary_size(round_number)
-    found: dict[Spec, None] = {}
-    strategy = mixed_specs(asked, wanted)
-    each_example(strategy, seed_of(asked.seed, round_number, "specs"), SPARE_DRAWS * size, found.setdefault)
-    kept = tuple(found)[-size:]
-    return tuple(sorted(kept, key=lambda spec: spec.size * len(spec.steps)))
-
-
-def mixed_specs(asked: Settings, triples: Collection[FormatTriple]) -> st.SearchStrategy[Spec]:
-    """Batch norms of one step, of MIXED Specs a few that are something else: sequences of steps, and empty arrays."""
     modes = asked.modes or None
-    usual = specs(modes=modes, formats=triples, allow_empty=asked.empty)
-    small = specs(modes=modes, formats=triples, max_size=RARE_SIZE, large_size=None)
-    rare = [empty_specs(small)] * EMPTIES
-    if "training" in (asked.modes or ("training",)):
-        rare += [sequences(small, modes=modes)] * SEQUENCES
-    return st.sampled_from([usual] * (MIXED - len(rare)) + rare).flatmap(lambda chosen: chosen)
+    usual = specs(modes=modes, formats=wanted, allow_empty=asked.empty)
+    small = specs(modes=modes, formats=wanted, max_size=RARE_SIZE, large_size=None)
+    size = vocabulary_size(round_number)
+    several = math.ceil(size * SEQUENCES) if "training" in (modes or ("training",)) else 0
+    empty = math.floor(size * EMPTIES)
+    kept = (
+        *_drawn(asked, round_number, usual, "specs", size - several - empty),
+        *_drawn(asked, round_number, sequences(small, modes=modes), "sequences", several),
+        *_drawn(asked, round_number, empty_specs(small), "empty arrays", empty),
+    )
+    return tuple(sorted(dict.fromkeys(kept), key=lambda spec: spec.size * len(spec.steps)))
+
+
+def _drawn(
+    asked: Settings, round_number: int, strategy: st.SearchStrategy[Spec], purpose: str, count: int
+) -> tuple[Spec, ...]:
+    """So many different Specs, or nearly: the last ones of more draws."""
+    found: dict[Spec, None] = {}
+    if count:
+        each_example(strategy, seed_of(asked.seed, round_number, purpose), SPARE_DRAWS * count, found.setdefault)
+    return tuple(found)[-count:] if count else ()
 
 
 def is_aimed(round_number: int) -> bool:

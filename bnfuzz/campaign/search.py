@@ -32,6 +32,9 @@ SLOW_PLANS = 24
 SLOW_TRIALS = 8
 """… and at most this many of their trials."""
 
+SEQUENCE_SHARE = 2
+"""A sequence gets, step by step, one of so many of the trials of other plans."""
+
 RELATED_PLANS = 16
 """Every sixteenth plan of a round is run again, as it is and varied, for the relations that hold bit for bit …"""
 
@@ -107,7 +110,10 @@ class Search:
         self._finish()
 
     def _launched(self, plan: Plan) -> Block:
-        inputs = plan.expand(self.asked.trials).select(slice(0, self._wanted()))
+        # Each step of a sequence is a trial of its own to the workers, and to the judge on every backend apart.
+        several = SEQUENCE_SHARE * len(plan.spec.steps) if len(plan.spec.steps) > 1 else 1
+        trials = max(1, self.asked.trials // several)
+        inputs = plan.expand(trials).select(slice(0, self._wanted()))
         return Block(self._pool, self._running(slow=False), plan.spec, inputs)
 
     def _running(self, *, slow: bool) -> tuple[str, ...]:
