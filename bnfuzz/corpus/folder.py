@@ -24,7 +24,7 @@ from bnfuzz.casefile.exactarray import exact_bits
 from bnfuzz.casefile.versions import within
 from bnfuzz.corpus import known as known_findings
 from bnfuzz.corpus.known import KnownFinding
-from bnfuzz.errors import CaseFileError, InfrastructureError, UsageError
+from bnfuzz.errors import BnfuzzError, CaseFileError, InfrastructureError, UsageError
 from bnfuzz.finding import Finding
 from bnfuzz.signature import first_failing, portable
 
@@ -162,7 +162,11 @@ class Corpus:
         file = from_finding(finding, title=title, note=note, seed=seed)
         first = first_failing(finding.verdicts)
         what = f"{first.output}-{first.kind}" if first else "ok"
-        return self.add(file, name=f"{finding.backend}-{what}")
+        try:
+            return self.add(file, name=f"{finding.backend}-{what}")
+        except BnfuzzError as error:
+            # Nobody will see the finding but in this line.
+            raise type(error)(f"finding {finding.signature} is not saved: {error}") from error
 
     def add(self, file: CaseFile, *, folder: str = FOUND, name: str = "case") -> Path:
         """Saves a case file below `folder` as <name>-<id>.json, or merges it into the file of the same case."""
