@@ -10,12 +10,15 @@ from pathlib import Path
 import click
 
 from bnfuzz.backends import registry
-from bnfuzz.backends.pool import Pool
+from bnfuzz.backends.pool import Limits, Pool
 from bnfuzz.corpus import Corpus
 from bnfuzz.diagnosis import departures
 from bnfuzz.diagnosis.card import Card, conventions_card
 from bnfuzz.errors import UsageError
 from bnfuzz.report.cards import card_lines, cards_table
+
+COMPILE_TIMEOUTS = 4.0
+"""The first call of a Spec compiles, and so has this many times the deadline of the others."""
 
 
 @click.command()
@@ -23,10 +26,18 @@ from bnfuzz.report.cards import card_lines, cards_table
 @click.option("--target", "targets", multiple=True, metavar="FILE.py:FUNCTION", help="A function of yours to probe.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON list of cards, for machines.")
 @click.option("--table", "as_table", is_flag=True, help="One Markdown table of all backends named, without evidence.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=10.0, show_default=True,
+              help="Seconds after which a call counts as hung.")  # fmt: skip
 @click.option("--save", "folder", type=click.Path(path_type=Path), metavar="FOLDER",
               help="Corpus that departures are saved in as cases, where a case can show them.")  # fmt: skip
 def conventions(
-    *, backends: tuple[str, ...], targets: tuple[str, ...], as_json: bool, as_table: bool, folder: Path | None
+    *,
+    backends: tuple[str, ...],
+    targets: tuple[str, ...],
+    as_json: bool,
+    as_table: bool,
+    timeout: float,
+    folder: Path | None,
 ) -> None:
     """Probe implementations as black boxes: which conventions do they follow, and do they keep what they document?
 
@@ -42,7 +53,7 @@ def conventions(
     if corpus is not None:
         corpus.check_ready()
     cards: list[Card] = []
-    with Pool() as pool:
+    with Pool(Limits(call_seconds=timeout, compile_seconds=COMPILE_TIMEOUTS * timeout)) as pool:
         for name in names or registry.available():
             card = conventions_card(pool, name, tick=_ticker(name))
             _clear()

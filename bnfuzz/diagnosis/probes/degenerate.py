@@ -45,7 +45,7 @@ def one_value_variance(subject: Subject) -> Seen:
     inputs = inputs_of(spec, np.array([[5.0, -7.0, 0.1]]), running_var=2.0)
     reply = subject.run(spec, inputs)
     if reply.outputs is None:
-        raise CannotTell("training on one value per channel is refused")
+        raise CannotTell(f"training on one value per channel ends in {refusal(reply)}")
     if reply.outputs.new_running_var is None:
         raise CannotTell("it keeps no running statistics")
     learnt = reply.outputs.new_running_var

@@ -8,7 +8,7 @@ from bnfuzz.case import Case
 from bnfuzz.diagnosis.probes.hypotheses import Expected, expect, predictions, standing
 from bnfuzz.diagnosis.probes.momentum import SENSES
 from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
-from bnfuzz.diagnosis.probes.subject import Subject, alternating, inputs_of
+from bnfuzz.diagnosis.probes.subject import Subject, alternating, inputs_of, offered, refusal
 
 BIASED, BESSEL = "n", "n − 1"
 DIVISORS = (BIASED, BESSEL)
@@ -64,11 +64,12 @@ def written(subject: Subject) -> Seen:
         )
         return Seen(observed=observed, evidence=evidence)
     reply = subject.run(spec, inputs)
-    if reply.outputs is None or reply.outputs.new_running_mean is None:
-        raise CannotTell("a training call gives no running statistics back")
+    if reply.outputs is None:
+        raise CannotTell(f"the call ends in {refusal(reply)}")
+    learnt = offered(reply.outputs, "new_running_mean")
     touched = [name for name in reply.mutated if name.startswith("running")]
     observed = f"{RETURNED}, and written into the given ones" if touched else RETURNED
-    new = float(np.asarray(reply.outputs.new_running_mean, dtype=np.float64).flat[0])
+    new = float(np.asarray(learnt, dtype=np.float64).flat[0])
     kept = "change" if touched else "keep their bits"
     evidence = f"{new:.9g} comes back for a running mean of 0.5; the given arrays {kept}"
     return Seen(observed=observed, evidence=evidence)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from bnfuzz import formats
 from bnfuzz.backends.pool import Pool, Reply
-from bnfuzz.case import Array, Inputs, Mode, Outputs, Spec, batch_norm_spec, expected_arrays
+from bnfuzz.case import Array, Inputs, Mode, Outputs, Spec, batch_norm_spec, expected_arrays, expected_outputs
 from bnfuzz.conventions import Conventions, FormatTriple
 from bnfuzz.diagnosis.probes.row import CannotTell
 from bnfuzz.errors import InfrastructureError
@@ -35,10 +35,14 @@ ONE: Float = np.ones((1, 1))
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """One backend of the pool. Nothing of its conventions is relied upon but how to reach it."""
+    """One backend of the pool. Nothing of its conventions is relied upon but how to reach it.
+
+    It is not called again once it has hung: each further call might take as long as the deadline allows.
+    """
 
     pool: Pool
     name: str
+    _hung: list[str] = field(default_factory=list)
 
     @cached_property
     def conventions(self) -> Conventions:
@@ -102,8 +106,14 @@ class Subject:
             raise CannotTell(f"the call takes no {scalar}")
 
     def run(self, spec: Spec, inputs: Inputs) -> Reply:
-        """Whatever happens, documented or not."""
-        return self.pool.probe(self.name, spec, inputs)
+        """Whatever happens, documented or not; outputs of another shape than is due count as an error."""
+        if self._hung:
+            return Reply(backend=self.name, status="hang", message=f"{self._hung[0]}; not called again")
+        reply = self.pool.probe(self.name, spec, inputs)
+        if reply.status == "hang":
+            self._hung.append(reply.message)
+        wrong = misshapen(spec, inputs.trials, reply.outputs)
+        return replace(reply, status="error", outputs=None, message=wrong) if wrong else reply
 
     def outputs(self, spec: Spec, inputs: Inputs) -> Outputs:
         """What it gives; CannotTell where it refuses, dies or hangs."""
@@ -122,6 +132,16 @@ class Subject:
             return self.pool.observe(self.name, spec, inputs)
         except InfrastructureError:
             return {}
+
+
+def misshapen(spec: Spec, trials: int, outputs: Outputs | None) -> str:
+    """What is wrong with the shapes of the outputs; "" where nothing is."""
+    due = expected_outputs(spec)
+    for name, array in outputs.items() if outputs is not None else ():
+        shape = (trials, *due[name][0]) if name in due else array.shape
+        if array.shape != shape:
+            return f"{name} has shape {array.shape[1:]} where {shape[1:]} is due"
+    return ""
 
 
 def offered(outputs: Outputs, name: str) -> Array:

@@ -42,6 +42,8 @@ def formula(subject: Subject) -> Seen:
     slope, told = growth(spec, sound, columns_of(spec, sound.outputs["y"].error(y)), subject.format.unit_roundoff)
     as_sound = ratio(sound.outputs["y"], y)
     one_pass = evaluate(spec, inputs, rules, variant="one-pass").outputs["y"]
+    # Where the difference of squares is below −ε there is no root: NaN, which tells no more than a large error.
+    known = np.where(np.isfinite(y), y, one_pass.value)
     evidence = (
         f"offsets {offsets[0]:g} to {offsets[-1]:g}, spread 1, n = {ROWS}: error of y {told}, fitted κ^{slope:.2f}; "
         f"largest error/bound of the stable formulas {as_sound:.3g}"
@@ -49,7 +51,7 @@ def formula(subject: Subject) -> Seen:
     # The nearest whole power, and the bounds, must say the same.
     if round(slope) <= 1 and as_sound <= 1:
         return Seen(observed=TWO_PASS, evidence=evidence, case=_worst(spec, inputs))
-    if round(slope) == 2 and as_sound > 1 and fits(raw(one_pass), y):
+    if round(slope) == 2 and as_sound > 1 and fits(raw(one_pass), known):
         return Seen(observed=ONE_PASS, evidence=evidence, case=_worst(spec, inputs))
     raise CannotTell(evidence)
 
@@ -57,13 +59,16 @@ def formula(subject: Subject) -> Seen:
 def growth(spec: Spec, sound: Reference, errors: Float, unit: float) -> tuple[float, str]:
     """(slope of log(error/u) against log κ, the errors in words); the error of an offset is its channels' median."""
     kappa = np.median(sound.channels.kappa.reshape(len(errors), -1), axis=1)
-    error = np.median(np.max(errors, axis=1), axis=1) / unit
-    if not np.isfinite(error).all() or not (error > 0).any():
-        raise CannotTell(f"the error of y is {error[0]:g} u at the first offset, {error[-1]:g} u at the last")
+    worst = np.max(errors, axis=1)
+    finite = np.isfinite(worst)
+    error = np.array([np.median(row[known]) if known.any() else 0.0 for row, known in zip(worst, finite, strict=True)])
+    error = error / unit
     used = error > 0
-    told = f"{error[used][0]:.3g} u at κ = {kappa[used][0]:.0f}, {error[used][-1]:.3g} u at κ = {kappa[used][-1]:.0f}"
     if np.count_nonzero(used) < 2:
-        raise CannotTell(f"the error of y is {told} and 0 elsewhere")
+        raise CannotTell(f"the error of y is above 0, and finite, at {np.count_nonzero(used)} offsets only")
+    told = f"{error[used][0]:.3g} u at κ = {kappa[used][0]:.0f}, {error[used][-1]:.3g} u at κ = {kappa[used][-1]:.0f}"
+    lost = int(np.count_nonzero(~finite))
+    told += f", NaN in {lost} of {finite.size} channels" if lost else ""
     slope = np.polyfit(np.log(kappa[used]), np.log(error[used]), 1)[0]
     return float(slope), told
 
@@ -73,12 +78,16 @@ def _worst(spec: Spec, inputs: Inputs) -> Case:
 
 
 def centre(subject: Subject) -> Seen:
-    """Three equal values and the next larger number: about one rounded mean, |x̂| stays near √3 whatever the mean is."""
+    """A number and three times the next larger one: about one rounded mean, |x̂| stays near √3 whatever that mean is.
+
+    Welford's update of the mean meets a tie at the second value: rounded up, it leaves no variance at all.
+    """
     if formula(subject).observed != TWO_PASS:
         raise CannotTell("the variance is not that of deviations")
     dtype = subject.format.dtype
     low = np.random.default_rng(3).uniform(2.0**20, 2.0**21, CHANNELS).astype(dtype)
-    columns = np.stack([low, low, low, np.nextafter(low, np.array(np.inf, dtype))]).astype(np.float64)
+    next_up = np.nextafter(low, np.array(np.inf, dtype))
+    columns = np.stack([low, next_up, next_up, next_up]).astype(np.float64)
     spec = subject.spec(eps=2.0**-40)
     inputs = inputs_of(spec, columns)
     y = subject.output("y", spec, inputs)
@@ -86,7 +95,7 @@ def centre(subject: Subject) -> Seen:
     capped = ratio(expected, y)
     largest = float(np.max(np.abs(np.asarray(y, dtype=np.float64))))
     evidence = (
-        f"x = c, c, c, c⁺ for {CHANNELS} numbers c near 2^20: largest |y| {largest:.6g}, error/bound {capped:.3g}"
+        f"x = c, c⁺, c⁺, c⁺ for {CHANNELS} numbers c near 2^20: largest |y| {largest:.6g}, error/bound {capped:.3g}"
     )
     if capped <= 1:
         return Seen(observed=CONSISTENT, evidence=evidence, case=Case(spec=spec, inputs=inputs))
