@@ -26,7 +26,7 @@ from bnfuzz.numerics.gradients import cotangent, input_gradient, parameter_gradi
 from bnfuzz.numerics.limits import normalised_cap
 from bnfuzz.numerics.problem import Normalised, Problem
 from bnfuzz.numerics.rules import Rules
-from bnfuzz.numerics.tracked import CAPPED, TIERS, Tracked, TrackedArithmetic
+from bnfuzz.numerics.tracked import CAPPED, TIERS, Tracked, TrackedArithmetic, bounds_product
 from bnfuzz.numerics.values import Float
 
 Variant = Literal["sound", "one-pass", "folded"]
@@ -171,7 +171,8 @@ def _scaled_first(a: TrackedArithmetic, norm: Normalised, problem: Problem, cap:
         # γ·x̂ with the same centre: |γ| times the cap of x̂, its own two roundings, and two underflows, that of γ·r
         # scaled up by d.
         width = a.values.magnitude(norm.deviation.v) + norm.deviation.e[CAPPED]
-        y = a.limit(y, gamma * cap * (1 + 4 * a.subject.unit_roundoff) + a.underflow_in(a.subject) * (1 + width))
+        limit = bounds_product(np.asarray(gamma), cap) * (1 + 4 * a.subject.unit_roundoff)
+        y = a.limit(y, limit + a.underflow_in(a.subject) * (1 + width))
     return y if problem.beta is None else a.add(y, a.array(problem.beta))
 
 

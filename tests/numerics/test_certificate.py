@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bnfuzz.case import Inputs, batch_norm_spec
+from bnfuzz.conventions import Conventions
 from bnfuzz.numerics.reference import CERTIFICATE_SHARE, RUNGS, reference
 
 from . import adversarial
@@ -98,3 +100,16 @@ def test_confirmation_agrees_with_the_ladder(problem):
 
 def _finite(output, judged):
     return replace(output, value=np.where(judged, output.value, 0.0), rest=np.where(judged, output.rest, 0.0))
+
+
+def test_a_gamma_of_zero_meets_values_that_a_rung_overflows_on():
+    """0 times an unbounded limit is 0: y is beta, whatever became of x on the way."""
+    x = np.array([[[3.07e301, 3.15e301], [-5.5e300, 5.2e300]]])
+    spec = batch_norm_spec(
+        (2, 2), 0, data_format="float64", parameter_format="float64", statistics_format="float64",
+        has_running=False, cotangent="sum",
+    )  # fmt: skip
+    inputs = Inputs(x=x, gamma=np.array([[0.0, -0.4]]), beta=np.array([[3.5, 1.0]]))
+    y = reference(spec, inputs, Conventions(source="test")).outputs["y"]
+    np.testing.assert_array_equal(y.value[0, 0], 3.5)
+    assert not np.isnan(y.bound).any()
