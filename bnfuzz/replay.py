@@ -21,9 +21,10 @@ from bnfuzz.corpus.known import KnownFinding
 from bnfuzz.errors import BnfuzzError, InfrastructureError
 from bnfuzz.evaluation import Result, evaluate_block
 from bnfuzz.judge.verdict import FAILING, Verdict, precedence
+from bnfuzz.numerics.reference import Rung
 from bnfuzz.relating import relate_case
 from bnfuzz.report.text import titled
-from bnfuzz.signature import signature
+from bnfuzz.signature import portable, signature
 
 Standing = Literal["ok", "known", "failed", "fixed", "undecided", "unsupported"]
 
@@ -56,11 +57,19 @@ class Outcome:
 
 
 def replay(
-    pool: Pool, file: CaseFile, backends: Iterable[str], known: tuple[KnownFinding, ...] = ()
+    pool: Pool,
+    file: CaseFile,
+    backends: Iterable[str],
+    known: tuple[KnownFinding, ...] = (),
+    *,
+    rung: Rung | None = None,
 ) -> dict[str, Outcome]:
-    """backend -> what it makes of the case, all run side by side. `known`: the entries of the corpus' known.toml."""
+    """backend -> what it makes of the case, all run side by side.
+
+    `known` holds the entries of the corpus' known.toml; `rung` forces the reference's rung ("mpmath": the finest).
+    """
     names = tuple(backends)
-    results = evaluate_block(pool, names, file.case.spec, file.case.inputs)
+    results = evaluate_block(pool, names, file.case.spec, file.case.inputs, rung=rung)
     outcomes = {}
     for name in names:
         version = pool.version(name)
@@ -102,7 +111,7 @@ def classify(
     """(standing, reason, link) of the verdicts, as narrowly as the record allows.
 
     A failure is known only where an expectation lists exactly it, or where known.toml has an entry for every
-    failing output; known.toml does not speak for an `open` case that records no failure: what makes it open is gone.
+    failing output; known.toml does not speak for a backend whose record is gone from an `open` case (`_removed`).
     Kinds that fail no run by default (range, nondeterministic) count where they are recorded.
     """
     if any(verdict.kind == "unsupported" for verdict in verdicts):
@@ -116,8 +125,7 @@ def classify(
     if failing:
         reason = f"recorded: {'; or '.join(_words(entry.findings) for entry in recorded)}" if recorded else ""
         entries = [_listed(file, backend, version, verdict, known) for verdict in failing]
-        bare = file.state == "open" and all(entry.ok for entry in file.expectations)
-        if not recorded and not bare and all(entries):
+        if not recorded and not _removed(file, backend) and all(entries):
             first = next(entry for entry in entries if entry is not None)
             return "known", first.reason, first.link
         return "failed", reason, ""
@@ -133,6 +141,18 @@ def classify(
 def _counts(file: CaseFile, entry: Expectation) -> bool:
     """A failure recorded in a fixed case is history, save for the versions that it names."""
     return file.state != "fixed" or bool(entry.versions)
+
+
+def _removed(file: CaseFile, backend: str) -> bool:
+    """Whether an open case holds no failure of this backend although it must have: somebody took the record out.
+
+    An open case records every failure that it shows. Only what a campaign has saved is about the backend that it was
+    saved for, and silent on others, until one of them is judged and saved too.
+    """
+    if file.state != "open" or any(not entry.ok for entry in file.expected(backend)):
+        return False
+    silent = bool(file.origin.campaign) and portable(backend) not in file.verdicts
+    return not silent or all(entry.ok for entry in file.expectations)
 
 
 def _seen(verdicts: tuple[Verdict, ...], entry: Expectation) -> dict[str, str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bnfuzz.backends.pool import Pool
 from bnfuzz.case import Case
-from bnfuzz.casefile import CaseFile, Expectation, State, read
+from bnfuzz.casefile import CaseFile, Expectation, Origin, State, read
 from bnfuzz.corpus.known import KnownFinding
 from bnfuzz.errors import InfrastructureError, UsageError
 from bnfuzz.judge.verdict import Kind, Verdict
@@ -74,12 +75,26 @@ def test_known_list_speaks_of_every_failing_output_or_of_none(file: Callable[...
     assert classify(seed, "flax", "1.0", verdicts(y="wrong"), (entry,))[0] == "failed"
 
 
-def test_known_list_does_not_speak_for_an_open_case_that_records_no_failure(file: Callable[..., CaseFile]) -> None:
+def test_known_list_does_not_speak_for_a_backend_whose_record_is_gone(file: Callable[..., CaseFile]) -> None:
     entry = KnownFinding(signature="v1/*", reason="everything")
     other = Expectation(backend="flax", findings={"y": "wrong"})
-    assert classify(file(), "jax", None, verdicts(y="wrong"), (entry,))[0] == "failed"
-    assert classify(file(recorded()), "jax", None, verdicts(y="wrong"), (entry,))[0] == "failed"
-    assert classify(file(other), "jax", None, verdicts(y="wrong"), (entry,))[0] == "known"
+    older = Expectation(backend="jax", versions="<0.4", findings={"y": "wrong"})
+
+    def standing(stored: CaseFile) -> str:
+        return classify(stored, "jax", "0.5", verdicts(y="wrong"), (entry,))[0]
+
+    # An open case records every failure that it shows.
+    assert standing(file()) == "failed"
+    assert standing(file(recorded())) == "failed"
+    assert standing(file(other)) == "failed"
+    assert standing(file(other, state="seed")) == "known"
+    # The record is there, of older versions.
+    assert standing(file(other, older)) == "known"
+    # One that a campaign saved is about what it was saved for, and silent on others until they are saved too.
+    saved = replace(file(other), origin=Origin(campaign="bnfuzz fuzz --seed 1"), verdicts={"flax": verdicts(y="wrong")})
+    assert standing(saved) == "known"
+    assert standing(replace(saved, verdicts={**saved.verdicts, "jax": verdicts(y="wrong")})) == "failed"
+    assert standing(replace(saved, expectations=())) == "failed"
 
 
 def test_known_list_does_not_widen_a_record(file: Callable[..., CaseFile]) -> None:

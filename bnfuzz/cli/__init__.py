@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
 )
 """Command -> module:attribute, in the order of the help page."""
 
+DETAILS = "--details"
 INTERRUPTED = 130
 READER_GONE = 141
 
@@ -64,6 +65,12 @@ class LazyGroup(click.Group):
         command: click.Command = found
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """`--details` may stand anywhere before a `--`: whoever wants more says so at the end of the line."""
+        options, dashes, rest = _parted(args)
+        others = [word for word in options if word != DETAILS]
+        return super().parse_args(ctx, [DETAILS] * (len(others) < len(options)) + others + dashes + rest)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; what goes wrong ends in an exit code and a line, never in a bare traceback."""
         try:
@@ -88,7 +95,7 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="bnfuzz", message="%(prog)s %(version)s")
-@click.option("--details", is_flag=True, help="Show all lines of an error message, not only the first.")
+@click.option(DETAILS, is_flag=True, help="Show all lines of an error message, not only the first.")
 def bnfuzz(details: bool) -> None:
     """Differential fuzz testing of batch normalization against a certified reference."""
 
@@ -102,10 +109,16 @@ def tell(error: BnfuzzError, *, details: bool = False) -> None:
     """An error as one line on stderr; with `details` the lines below it too."""
     first, _, more = printable(str(error).strip()).partition("\n")
     if more and not details:
-        first += " (for more: bnfuzz --details …)"
+        first += " (for more: --details)"
     click.echo(f"bnfuzz: {first}", err=True)
     if more and details:
         click.echo(more, err=True)
+
+
+def _parted(args: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """(words before a `--`, the `--` itself, words after it)."""
+    place = args.index("--") if "--" in args else len(args)
+    return args[:place], args[place : place + 1], args[place + 1 :]
 
 
 def _loadable(group: LazyGroup, ctx: click.Context, name: str) -> bool:

@@ -104,5 +104,7 @@ def fuzz(
         click.echo(line)
     click.echo()
     click.echo(closing_table(report))
+    if not report.tally.judged:
+        click.echo("bnfuzz: not one trial was judged, so this says nothing; give a larger budget", err=True)
     # What was not searched is no success; but findings come first.
     sys.exit(1 if report.failed else InfrastructureError.exit_code if report.lost else 0)

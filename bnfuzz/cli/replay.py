@@ -15,7 +15,7 @@ from bnfuzz.errors import CaseFileError, UsageError
 from bnfuzz.replay import Outcome, Roster, known_of, roster, started
 from bnfuzz.replay import replay as run_again
 from bnfuzz.report.side_by_side import conditions, side_by_side
-from bnfuzz.report.words import inputs_words, spec_words
+from bnfuzz.report.words import counted, inputs_words, spec_words
 
 MARKS = {"known": "known", "failed": "new"}
 
@@ -31,8 +31,11 @@ MARKS = {"known": "known", "failed": "new"}
     type=click.Path(path_type=Path),
     help="Where a CASE that is no path is looked up, by file name or the start of its id.",
 )
+@click.option("--mpmath", "exact", is_flag=True, help="Judge against mpmath, the finest rung of the reference.")
 @click.pass_context
-def replay(context: click.Context, cases: tuple[str, ...], names: tuple[str, ...], folder: Path) -> None:
+def replay(
+    context: click.Context, cases: tuple[str, ...], names: tuple[str, ...], folder: Path, *, exact: bool
+) -> None:
     """Run saved cases on every backend, their values side by side.
 
     CASE is a case file, a folder of them, a file name or the start of an id in the corpus.
@@ -53,14 +56,16 @@ def replay(context: click.Context, cases: tuple[str, ...], names: tuple[str, ...
                 click.echo(f"bnfuzz: {error}", err=True)
                 unreadable += 1
                 continue
-            outcomes = run_again(pool, file, taking_part.names, known_of(path))
+            outcomes = run_again(pool, file, taking_part.names, known_of(path), rung="mpmath" if exact else None)
             click.echo("\n" + "\n".join(_report(path, file, outcomes)))
             for outcome in outcomes.values():
                 tally[outcome.standing] = tally.get(outcome.standing, 0) + 1
     counts = ", ".join(f"{count} {standing}" for standing, count in tally.items()) or "nothing ran"
-    click.echo(f"\n{len(paths) - unreadable} cases on {len(taking_part.names)} backends: {counts}")
+    cases_run, backends_run = counted(len(paths) - unreadable, "case"), counted(len(taking_part.names), "backend")
+    judged_by = ", judged against mpmath" if exact else ""
+    click.echo(f"\n{cases_run} on {backends_run}{judged_by}: {counts}")
     if unreadable:
-        click.echo(f"{unreadable} of {len(paths)} files cannot be read", err=True)
+        click.echo(f"{unreadable} of {counted(len(paths), 'file')} cannot be read", err=True)
         context.exit(2)
     context.exit(1 if tally.get("failed") else 0)
 

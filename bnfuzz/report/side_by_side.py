@@ -113,18 +113,26 @@ def _kind(verdict: Verdict, mark: str) -> str:
 
 
 def _zero_notes(spec: Spec, results: Mapping[str, Result], spot: Spot, at: str) -> list[str]:
-    """The sentence on an exact zero, with the largest bound of all backends."""
-    bounds = []
-    for result in results.values():
+    """The sentence on an exact zero, with the largest bound of the backends for which the value is one.
+
+    They are named where it is not one for all: conventions such as the default eps decide the exact value too.
+    """
+    bounds: dict[str, float] = {}
+    offering = 0
+    for backend, result in results.items():
         found = _judged_output(result, spot)
         if found is None or found[1].observed is None or not spec.size:
             continue
+        offering += 1
         exact = found[0].reference.outputs[spot.output]
         element = (0, *spot.index)
         value, bound, rung = (float(array[element]) for array in (exact.value, exact.bound, exact.rung_bound))
         if not exact.undefined[element] and zero_note(value, bound, spec.n, rung_bound=rung):
-            bounds.append(bound)
-    return [f"{spot.output} {at}: {zero_note(0.0, max(bounds), spec.n)}"] if bounds else []
+            bounds[backend] = bound
+    if not bounds:
+        return []
+    whom = f" of {', '.join(bounds)}" if len(bounds) < offering else ""
+    return [f"{spot.output} {at}{whom}: {zero_note(0.0, max(bounds.values()), spec.n)}"]
 
 
 def conditions(results: Mapping[str, Result]) -> str:

@@ -24,6 +24,11 @@ FEW_VALUES = 16
 """Below so many values per statistic, expected noise and worst case are too near each other to be told apart."""
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 case`, `2 cases`, `0 files`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def number(value: float, format_name: str = "float32") -> str:
     """A number to as many digits as tell neighbours of its format apart."""
     return repr(float(value)) if format_name == "float64" else f"{float(value):.9g}"

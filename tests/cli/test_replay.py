@@ -32,7 +32,14 @@ def test_clean_case(run: Callable[..., Result], write_case: Write) -> None:
     assert result.exit_code == 0, result.output
     assert "exact" in result.stdout
     assert "n = 3, κ up to " in result.stdout
-    assert "1 cases on 1 backends: 1 ok" in result.stdout
+    assert "1 case on 1 backend: 1 ok" in result.stdout
+
+
+def test_judged_against_mpmath(run: Callable[..., Result], write_case: Write) -> None:
+    write_case("a.json", expect={"y": "wrong"})
+    result = run("corpus", "--mpmath", functions=("right", "wrong_y"))
+    assert result.exit_code == 0, result.output
+    assert "1 case on 2 backends, judged against mpmath: 1 fixed, 1 known" in result.stdout
 
 
 def test_new_failure(run: Callable[..., Result], write_case: Write) -> None:
@@ -69,7 +76,7 @@ def test_unreadable_files_are_named_and_the_rest_runs(run: Callable[..., Result]
     assert errors[1].startswith("bnfuzz: missing/c.json: cannot be read")
     assert errors[2] == "2 of 3 files cannot be read"
     assert "b.json" in result.stdout
-    assert "1 cases on 1 backends: 1 ok" in result.stdout
+    assert "1 case on 1 backend: 1 ok" in result.stdout
 
 
 def test_case_by_name_and_by_id(run: Callable[..., Result], write_case: Write) -> None:

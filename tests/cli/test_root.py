@@ -48,7 +48,7 @@ def group(monkeypatch: pytest.MonkeyPatch) -> LazyGroup:
     ("what", "code", "stderr"),
     [
         ("usage", 2, "bnfuzz: x=1 is bad; use 2\n"),
-        ("machine", 3, "bnfuzz: no disk; make room (for more: bnfuzz --details …)\n"),
+        ("machine", 3, "bnfuzz: no disk; make room (for more: --details)\n"),
         ("internal", 3, "bnfuzz: NaN in a bound\n"),
         ("control", 2, "bnfuzz: \ufffd[31mred\n"),
         ("interrupt", 130, "bnfuzz: interrupted\n"),
@@ -66,9 +66,16 @@ def test_a_reader_that_is_gone_is_met_with_silence(group: LazyGroup) -> None:
     assert result.stderr == ""
 
 
-def test_details_show_the_lines_below(group: LazyGroup) -> None:
-    result = CliRunner().invoke(group, ["--details", "failing", "machine"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_details_show_the_lines_below_wherever_it_stands(place: int, group: LazyGroup) -> None:
+    words = ["failing", "machine"]
+    result = CliRunner().invoke(group, [*words[:place], "--details", *words[place:]])
     assert result.stderr == "bnfuzz: no disk; make room\nline two\nline three\n"
+
+
+def test_details_behind_two_dashes_is_a_word_like_any_other(group: LazyGroup) -> None:
+    result = CliRunner().invoke(group, ["failing", "--", "--details"])
+    assert "no disk" not in result.stderr
 
 
 def test_a_fault_of_ours_is_no_finding(group: LazyGroup) -> None:

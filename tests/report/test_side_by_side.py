@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from bnfuzz.backends.pool import Pool
 from bnfuzz.case import Case
@@ -43,6 +46,25 @@ def test_everyone_is_shown_at_the_worst_element_of_the_worst(
 def test_exact_zeros_are_said(plain_case: Callable[..., Case]) -> None:
     lines = table(plain_case(cotangent="sum"), "numpy")
     assert any(line.startswith("dx [") and "the exact value is zero: noise up to" in line for line in lines)
+
+
+MOMENTA = """
+def {name}(x, gamma, beta, running_mean, running_var, *, eps, momentum={default}, axis, training):
+    return right(x, gamma, beta, running_mean, running_var, eps=eps, momentum=momentum, axis=axis, training=training)
+"""
+
+
+def test_a_zero_for_some_backends_names_them(implementations: Path, plain_case: Callable[..., Case]) -> None:
+    """0.9 · 1 + 0.1 · (-9) is 0, and 0.5 · 1 + 0.5 · (-9) is not."""
+    with implementations.open("a") as file:
+        file.write(MOMENTA.format(name="tenth", default=0.1) + MOMENTA.format(name="half", default=0.5))
+    tenth, half = (f"target:{implementations}:{name}" for name in ("tenth", "half"))
+    case = plain_case([[-8.0], [-9.0], [-10.0]], momentum=None)
+    case = replace(case, inputs=replace(case.inputs, running_mean=np.ones((1, 1), np.float32)))
+    note = f"new_running_mean [0] of {tenth}: the exact value is zero"
+    assert any(line.startswith(note) for line in table(case, tenth, half))
+    assert any(line.startswith("new_running_mean [0]: the exact value is zero") for line in table(case, tenth))
+    assert not any("new_running_mean [0]" in line and "exact value is zero" in line for line in table(case, half))
 
 
 def test_sequences_name_the_step(plain_case: Callable[..., Case]) -> None:
