@@ -27,8 +27,10 @@ from bnfuzz.diagnosis.hypothesis import Hypothesis
 from bnfuzz.diagnosis.observation import Answer, Observation, calling
 from bnfuzz.diagnosis.prediction import Predicted, predict
 from bnfuzz.evaluation import CALL
-from bnfuzz.faults import sums
+from bnfuzz.faults import affine, sums
 from bnfuzz.faults.backend import run
+from bnfuzz.faults.kernel import Kernel, Pass
+from bnfuzz.faults.sound import fused
 from bnfuzz.judge.compare import OutputJudgement
 from bnfuzz.judge.unstable import REPRODUCES
 from bnfuzz.judge.verdict import FINDINGS
@@ -50,6 +52,13 @@ class Consistency:
     @property
     def holds(self) -> bool:
         return not self.contradiction
+
+
+def folded_and_fused(p: Pass) -> Array:
+    """a·x + (β − a·mean) with the outer product and sum rounded once, as vectorised code has it."""
+    scale = p.gamma * p.inverse_deviation
+    shape = p.x.shape
+    return fused(np.broadcast_to(scale, shape), p.x, np.broadcast_to(p.beta - scale * p.statistics[0], shape))
 
 
 class Trial:
@@ -81,11 +90,19 @@ class Trial:
 
     @cached_property
     def runs(self) -> tuple[Answer, ...]:
-        """Its answers in several orders of summation."""
-        return tuple(self._run(order) for order in ORDERS)
+        """Its answers in several orders of summation; a folded output also with fused multiply-adds."""
+        kernels = [replace(self.hypothesis.kernel, total=order) for order in ORDERS]
+        if kernels[0].affine is affine.folded:
+            kernels += [replace(kernel, affine=folded_and_fused) for kernel in kernels]
+        return tuple(map(self._run, kernels))
 
-    def _run(self, order: sums.Total) -> Answer:
-        kernel = replace(self.hypothesis.kernel, total=order)
+    @cached_property
+    def ways(self) -> tuple[frozenset[tuple[str, str]], ...]:
+        """Of each run, the (output, kind) of what fails in it by the judge's own verdict."""
+        judged = [self.observation.answered(answer) for answer in self.runs]
+        return tuple(frozenset((verdict.output, verdict.kind) for verdict in one.failing()) for one in judged)
+
+    def _run(self, kernel: Kernel) -> Answer:
 
         def computed(spec: object, inputs: Inputs) -> Outputs:
             return run(kernel, self.spec, inputs, self.conventions)

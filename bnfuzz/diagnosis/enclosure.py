@@ -226,9 +226,13 @@ def _settled(ends: Ends, fmt: Format, roundings: float = 1.0, underflows: bool =
 
 
 def _grown(lo: Any, hi: Any, u: float, t: float, largest: float) -> tuple[Any, Any]:
-    lo = lo - np.where(np.isinf(lo), 0.0, u * np.abs(lo) + t)
-    hi = hi + np.where(np.isinf(hi), 0.0, u * np.abs(hi) + t)
-    return np.where(lo < -largest, -np.inf, lo), np.where(hi > largest, np.inf, hi)
+    if u or t:
+        # As products, so that an infinite end stays what it is.
+        lo = np.minimum(lo * (1 + EXTENDED(u)), lo * (1 - EXTENDED(u))) - t
+        hi = np.maximum(hi * (1 + EXTENDED(u)), hi * (1 - EXTENDED(u))) + t
+    below, above = lo < -largest, hi > largest
+    lo = np.where(below, -np.inf, lo) if below.any() else lo
+    return lo, np.where(above, np.inf, hi) if above.any() else hi
 
 
 def _span(products: Sequence[Any], a: Enclosure, b: Enclosure) -> tuple[Any, Any]:

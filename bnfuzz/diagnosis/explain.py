@@ -107,10 +107,10 @@ class Diagnosis:
             return Explanation(note="all outputs are within their bounds")
         if all(verdict.kind == "range" for verdict in verdicts):
             return Explanation(causes=(_overflow(case, self.conventions),), failing=failing)
-        alive = self._left(list(map(Suspect, single_hypotheses(case.spec.operation))), first)
+        alive = self._left(list(map(Suspect, single_hypotheses(case.spec, self.conventions))), first)
         if self.ask is not None and not self.answer.lost:
             alive = self._opened(alive)
-            alive = self._decided(alive)
+            alive = self._likeliest(self._decided(alive))
         causes = self._causes(alive)
         if not causes and not self.answer.lost:
             pairs = self._pairs()
@@ -159,10 +159,11 @@ class Diagnosis:
         return alive
 
     def _decided(self, alive: list[Suspect]) -> list[Suspect]:
-        """Asks as long as an input makes two survivors predict disjoint intervals, or tries one that has no support."""
+        """Asks as long as an input makes two supported survivors predict what no run can give at once; where nothing
+        has any support, as long as an input may give it."""
         asked = {experiment.title for experiment in self.seen}
         for experiment in deciding(self.case, self.conventions, [suspect.hypothesis for suspect in alive]):
-            if len(alive) <= 1 and all(suspect.supported for suspect in alive):
+            if not alive or sum(suspect.supported > 0 for suspect in alive) == 1:
                 break
             if len(self.seen) > ASKED:
                 break
@@ -185,21 +186,23 @@ class Diagnosis:
         return observation
 
     def _separates(self, experiment: Experiment, alive: list[Suspect]) -> bool:
-        """Whether two survivors predict outputs that no run can give at once, or an unsupported one may be shown."""
+        """Whether the experiment is worth its while."""
         blank = Observation(
             spec=experiment.case.spec,
             inputs=experiment.case.inputs,
             conventions=self.conventions,
             answer=Answer(),
         )
-        trials = [Trial(suspect.hypothesis, blank) for suspect in alive]
-        if any(self._differ(first, second) for place, first in enumerate(trials) for second in trials[place + 1 :]):
-            return True
-        sound = Trial(SOUND, blank)
-        unshown = [trial for trial, suspect in zip(trials, alive, strict=True) if not suspect.supported]
-        return any(self._differ(trial, sound) for trial in unshown)
+        trials = [Trial(suspect.hypothesis, blank) for suspect in alive if suspect.supported]
+        if not trials:
+            sound = Trial(SOUND, blank)
+            return any(self._differ(Trial(suspect.hypothesis, blank), sound) for suspect in alive)
+        return any(self._differ(first, second) for place, first in enumerate(trials) for second in trials[place + 1 :])
 
     def _differ(self, first: Trial, second: Trial) -> bool:
+        algorithms = {first.hypothesis.kind, second.hypothesis.kind} == {"algorithm"}
+        if algorithms and not set(first.ways) & set(second.ways):
+            return True
         if first.raises != second.raises or set(first.mutates) != set(second.mutates):
             return True
         if first.raises or first.predictions is None or second.predictions is None:
@@ -211,6 +214,34 @@ class Diagnosis:
                 for name in one
             )
 
+    def _likeliest(self, alive: list[Suspect]) -> list[Suspect]:
+        """Of several unstable evaluations, whose enclosures may be too wide to contradict anything, those whose own
+        runs fail most like what was seen: in the same outputs, with the same kinds of verdict, over all inputs."""
+        rivals = [suspect for suspect in alive if suspect.supported and suspect.hypothesis.kind == "algorithm"]
+        if len(rivals) < 2:
+            return alive
+        unlike = {id(suspect): self._unlikeness(suspect.hypothesis) for suspect in rivals}
+        least = min(count for count, _ in unlike.values())
+        for suspect in rivals:
+            count, where = unlike[id(suspect)]
+            if count > least:
+                self.excluded.append(f"{suspect.hypothesis.name}: {where}")
+                alive = [other for other in alive if other is not suspect]
+        return alive
+
+    def _unlikeness(self, hypothesis: Hypothesis) -> tuple[int, str]:
+        """How many verdicts of its own runs differ from those seen, and where first."""
+        count, where = 0, ""
+        for observation in self.seen:
+            seen = {(verdict.output, verdict.kind) for verdict in observation.failing()}
+            ways = Trial(hypothesis, observation).ways
+            nearest = min(ways, key=lambda way: len(way ^ seen))
+            count += len(nearest ^ seen)
+            if nearest ^ seen and not where:
+                own = ", ".join(f"{output} {kind}" for output, kind in sorted(nearest)) or "nothing"
+                where = f"{observation.title}: its own run fails in {own}"
+        return count, where
+
     # -- pairs --------------------------------------------------------------------------------------------------------
 
     def _pairs(self) -> list[Suspect]:
@@ -220,7 +251,7 @@ class Diagnosis:
         failing = telling.failing_outputs()
         allowed = failing | telling.undecided_outputs()
         parts: list[tuple[Hypothesis, frozenset[str]]] = []
-        for hypothesis in single_hypotheses(self.case.spec.operation):
+        for hypothesis in single_hypotheses(self.case.spec, self.conventions):
             changes = affected(Trial(hypothesis, telling))
             if changes & failing and changes <= allowed:
                 parts.append((hypothesis, changes))

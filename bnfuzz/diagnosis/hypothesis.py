@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 
-from bnfuzz.case import Spec
+from bnfuzz.case import Array, Spec
 from bnfuzz.conventions import Conventions
 from bnfuzz.diagnosis.explanation import CauseKind
-from bnfuzz.faults import sound
+from bnfuzz.faults import sound, textbook
 from bnfuzz.faults.catalogue import CATALOGUE
 from bnfuzz.faults.deviation import hard_wired
 from bnfuzz.faults.fault import Judged
-from bnfuzz.faults.kernel import Kernel
+from bnfuzz.faults.kernel import Kernel, Pass
 from bnfuzz.faults.textbook import CLEAN
 from bnfuzz.judge.compare import CENTRE
 from bnfuzz.judge.unstable import FOLDED, ONE_PASS, ORDER, STORAGE
@@ -116,6 +116,14 @@ class Hypothesis:
         return replace(spec, momentum=None), replace(conventions, default_momentum=weight)
 
 
+def learns_from_inverse(p: Pass, old: Array) -> Array:
+    """The variance recovered from r = 1/sqrt(var + eps)."""
+    n, ddof = p.geometry.n, p.conventions.running_ddof
+    r = p.inverse_deviation
+    variance = p.scalar(1.0) / (r * r) - p.eps
+    return textbook.blend(p, old, variance * p.scalar(n / (n - ddof)) if n > ddof else variance)
+
+
 SOUND = Hypothesis(name="sound", sentence="nothing deviates", kind="fault", kernel=CLEAN, judged=())
 """What every other hypothesis must be told from."""
 
@@ -127,17 +135,18 @@ def replaced_steps(kernel: Kernel) -> frozenset[str]:
     )
 
 
-def single_hypotheses(operation: str = "batch_norm") -> tuple[Hypothesis, ...]:
-    """Every single hypothesis for an operation, simplest first."""
-    return tuple(sorted(_singles(operation), key=lambda one: one.simplicity))
+def single_hypotheses(spec: Spec, conventions: Conventions) -> tuple[Hypothesis, ...]:
+    """Every single hypothesis for an operation in these formats, simplest first."""
+    return tuple(sorted(_singles(spec, conventions), key=lambda one: one.simplicity))
 
 
-def _singles(operation: str) -> Iterator[Hypothesis]:
+def _singles(spec: Spec, conventions: Conventions) -> Iterator[Hypothesis]:
     place = 0
+    compute = conventions.compute_format(spec.data_format)
     for name, fault in CATALOGUE.items():
         place += 1
-        # What a fault of groups or ranks does to other axes than it was written for is nobody's hypothesis.
-        if fault.example.operation not in ("batch_norm", operation):
+        # What a fault of groups does to other axes, or one of narrow formats where there are none, is no hypothesis.
+        if fault.example.operation not in ("batch_norm", spec.operation) or not fault.scope(compute, spec.formats):
             continue
         if name in ALGORITHMS:
             kind: CauseKind = "algorithm"
@@ -171,6 +180,14 @@ def _singles(operation: str) -> Iterator[Hypothesis]:
             momentum=weight,
             place=place,
         )
+    yield Hypothesis(
+        name="rv_from_inverse",
+        sentence="the running variance learns 1/r**2 - eps, which is off by roundings of eps (oneDNN hands back r)",
+        kind="algorithm",
+        kernel=replace(CLEAN, running_var=learns_from_inverse),
+        judged=("unstable",),
+        place=place + 1,
+    )
     for name, variant in sound.SOUND.items():
         place += 1
         if name in ALGORITHMS:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from bnfuzz.errors import UsageError
 from bnfuzz.evaluation import CALL, judged_steps
 from bnfuzz.judge.compare import Judgement, judge
 from bnfuzz.judge.verdict import FINDINGS, Verdict
-from bnfuzz.numerics.reference import evaluate
+from bnfuzz.numerics.reference import Reference, evaluate
 from bnfuzz.numerics.rules import rules_of
 
 
@@ -59,6 +60,23 @@ class Observation:
     known: Mapping[str, NDArray[np.bool_]] | None = None
     title: str = "the case"
 
+    @cached_property
+    def reference(self) -> Reference:
+        """Of a one-step Spec; evaluated once."""
+        if self.steps:
+            return self.steps[0].reference
+        return evaluate(self.spec, self.inputs, rules_of(self.spec, self.conventions))
+
+    def answered(self, answer: Answer) -> Observation:
+        """The same input with another answer, judged."""
+        steps: tuple[Judgement, ...] = ()
+        if answer.outputs is not None:
+            if len(self.spec.steps) > 1:
+                steps = tuple(judged_steps(answer.outputs, self.spec, self.inputs, self.conventions, None))
+            else:
+                steps = (judge(self.reference, answer.outputs),)
+        return replace(self, answer=answer, steps=steps)
+
     def failing(self) -> tuple[Verdict, ...]:
         """The findings, in data-flow order."""
         verdicts = []
@@ -95,21 +113,8 @@ def observed(
     known: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> Observation:
     """The answer, judged step by step."""
-    steps: tuple[Judgement, ...] = ()
-    if answer.outputs is not None:
-        if len(spec.steps) > 1:
-            steps = tuple(judged_steps(answer.outputs, spec, inputs, conventions, None))
-        else:
-            steps = (judge(evaluate(spec, inputs, rules_of(spec, conventions)), answer.outputs),)
-    return Observation(
-        spec=spec,
-        inputs=inputs,
-        conventions=conventions,
-        answer=answer,
-        steps=steps,
-        known=known,
-        title=title,
-    )
+    asked = Observation(spec=spec, inputs=inputs, conventions=conventions, answer=Answer(), known=known, title=title)
+    return asked.answered(answer)
 
 
 def asking(pool: Pool, backend: str) -> Ask:

@@ -63,7 +63,9 @@ class Memory:
 def predict(
     kernel: Kernel, spec: Spec, inputs: Inputs, conventions: Conventions, seen: Outputs | None = None
 ) -> list[Predicted]:
-    """The predictions for one trial, one per step; `seen`: the outputs, whose statistics a later step starts from.
+    """The predictions for one trial, one per step.
+
+    seen   the outputs, whose statistics a later step starts from; None: from those predicted for the step before
 
     Raises whatever the kernel itself raises.
     """
@@ -75,12 +77,21 @@ def predict(
         at_step = {name: a[index] if several and name in ("x", "cotangent") else a for name, a in arrays.items()}
         at_step |= {} if mean is None or variance is None else {"running_mean": mean, "running_var": variance}
         predictions.append(_step(kernel, spec, at_step, conventions, mode, memory))
-        if not several or index + 1 == len(spec.steps):
+        if not several or mean is None or variance is None:
+            continue
+        if seen is not None and seen.new_running_mean is not None and seen.new_running_var is not None:
+            mean, variance = seen.new_running_mean[0, index], seen.new_running_var[0, index]
+        elif seen is None:
+            mean, variance = (_stored(predictions[-1][name], spec) for name in ("new_running_mean", "new_running_var"))
+        else:
             break
-        if seen is None or seen.new_running_mean is None or seen.new_running_var is None:
-            break
-        mean, variance = seen.new_running_mean[0, index], seen.new_running_var[0, index]
     return predictions
+
+
+def _stored(statistic: Enclosure, spec: Spec) -> Array:
+    """A predicted statistic, as the step after it would find it."""
+    with np.errstate(all="ignore"):
+        return np.asarray(statistic).astype(formats.named(spec.statistics_format).dtype)
 
 
 def _step(
@@ -123,7 +134,8 @@ def _cotangent(kernel: Kernel) -> Any:
 
     def cotangent(p: EnclosedPass) -> Any:
         if p.spec.cotangent != "mean_square":
-            return textbook.cotangent(p)
+            # The ones of the loss sum(y) are a plain array.
+            return lifted(textbook.cotangent(p), constant(0.0, p.setting))
         data = formats.named(p.spec.data_format)
         y = lifted(p.y, constant(0.0, p.setting)).astype(data.dtype)
         margin = LOSS_ROUNDINGS * max(data.unit_roundoff, p.setting.compute.unit_roundoff)
