@@ -5,6 +5,7 @@ A task whose worker is lost is given to another by Dask itself, several times, b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from importlib import metadata
@@ -36,10 +37,10 @@ class Cluster:
             ) from None
         self.address = address
         self._killed: type[Exception] = distributed.KilledWorker
+        if not re.fullmatch(r"(\w+://)?[^\s/]+:\d+", address):
+            raise UsageError(f"--dask {address}: not the address of a scheduler; give it as tcp://HOST:8786")
         try:
             self._client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-        except ValueError as error:
-            raise UsageError(f"--dask {address}: {error}; give a scheduler's address, as tcp://HOST:8786") from None
         except OSError:
             raise InfrastructureError(
                 f"--dask {address}: no scheduler answers within {CONNECT_SECONDS:g} s; "

@@ -16,7 +16,7 @@ from bnfuzz.case import OUTPUT_NAMES, Spec
 from bnfuzz.conventions import Conventions, FormatTriple
 from bnfuzz.errors import UsageError
 
-UNIT_SPECS = 4
+UNIT_SPECS = 2
 """Specs of a unit: with their plans some seconds of work on several backends, so that little is lost with a unit."""
 
 FRUITLESS_ROUNDS = 3
