@@ -12,7 +12,7 @@ from bnfuzz.evaluation import CALL, References, judged_steps
 from bnfuzz.faults.backend import run
 from bnfuzz.faults.kernel import Kernel
 from bnfuzz.judge.compare import Judgement, judge
-from bnfuzz.judge.verdict import FAILING, Verdict
+from bnfuzz.judge.verdict import FAILING, FINDINGS, Kind, Verdict, precedence
 from bnfuzz.selfcheck.sieve import suspects
 
 
@@ -46,6 +46,15 @@ class Attempt:
             why = f"changed its {', '.join(self.mutated[trial])}"
             verdicts.append(Verdict(output=CALL, kind="mutated", severity=np.inf, why=why))
         return tuple(verdicts)
+
+    def passing(self, trial: int) -> dict[str, Kind]:
+        """Output -> kind of the trial's outputs that are no finding in any step."""
+        kinds: dict[str, Kind] = {}
+        for judged in self.judgements if trial < self.completed else ():
+            for output in judged.outputs:
+                kind = output.kinds[trial]
+                kinds[output.name] = min(kinds.get(output.name, kind), kind, key=precedence)
+        return {name: kind for name, kind in kinds.items() if kind not in FINDINGS}
 
     def suspected(self) -> tuple[int, ...]:
         """Trials that may have a failing verdict, in order."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 
 import numpy as np
 
 from bnfuzz.faults.catalogue import OUT_OF_REACH
 from bnfuzz.selfcheck.hunt import Hunt
+from bnfuzz.selfcheck.naming import TRIALS, Named
 from bnfuzz.selfcheck.soundness import Soundness
 from bnfuzz.selfcheck.tables import (
     Rows,
@@ -16,6 +18,7 @@ from bnfuzz.selfcheck.tables import (
     hunt_summary,
     kernel_rows,
     markdown,
+    naming_summary,
     ratio_rows,
     sound_rows,
     sound_summary,
@@ -34,11 +37,19 @@ accused."""
 FAULTS = """\
 ## Planted faults
 
-The search draws the plans of `bnfuzz fuzz`, and beside them sequences of steps, inputs without elements, group norms,
-and NaN; it knows nothing of the faults. A fault counts as found with the first verdict of a failing kind on an output
-on which the clean kernel has none of that kind, for the same input. `stated` is the kind that the catalogue states
-where the fault shows best, `seen` the kind of the first verdict; an `unstable` one is a failure as well, but one that a
-known unstable formula could explain."""
+The search draws the plans of `bnfuzz fuzz`, with more sequences of steps and inputs without elements, and beside them
+group norms and NaN; it knows nothing of the faults. A fault counts as found with the first verdict of a failing kind on
+an output on which the clean kernel has none of that kind, for the same input. `stated` is the kind that the catalogue
+states where the fault shows best, `seen` the kind of the first verdict (on a trial that also violates a relation
+between two calls, that one's); an `unstable` one is a failure as well, but one that a known unstable formula could
+explain."""
+
+NAMES = """\
+Then {trials} trials of each of many plans tell whether a fault goes by one signature. `regimes` counts the combinations
+of operation, mode, formats and regime in which it fails; `signatures` is the largest number that a campaign reports for
+one of them, whatever came first. It must be 1; the command fails otherwise. (Without the rule of
+`bnfuzz/campaign/sameness.py` there are several wherever the first failing output, or its kind, differs from trial to
+trial.)"""
 
 OUT = """\
 ### Out of reach
@@ -59,12 +70,19 @@ Small batch norms of adversarial values, one format pair at a time (`data/comput
 ratio is error/bound of what passed: 1 would be a bound without any slack."""
 
 
-def page(command: str, hunt: Hunt | None, run: Soundness | None, soak: Soundness | None) -> str:
+def page(
+    command: str,
+    hunt: Hunt | None,
+    run: Soundness | None,
+    soak: Soundness | None,
+    named: Sequence[Named] = (),
+) -> str:
     """The whole page; parts that were not run are left out."""
     parts = [HEAD.format(command=command, python=platform.python_version(), numpy=np.__version__)]
     if hunt is not None:
         out: Rows = [("fault", "why"), *OUT_OF_REACH.items()]
-        parts += [FAULTS, hunt_summary(hunt), markdown(fault_rows(hunt)), _signatures(hunt), OUT, markdown(out)]
+        parts += [FAULTS, hunt_summary(hunt), *([NAMES.format(trials=TRIALS), naming_summary(named)] if named else [])]
+        parts += [markdown(fault_rows(hunt, named)), _signatures(hunt), OUT, markdown(out)]
     if run is not None:
         parts += [SOUND, *_sound(run)]
     if soak is not None:

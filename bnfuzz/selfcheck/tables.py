@@ -8,23 +8,54 @@ from collections.abc import Iterable, Mapping, Sequence
 from bnfuzz.case import OUTPUT_NAMES, Spec
 from bnfuzz.faults.fault import Fault
 from bnfuzz.selfcheck.hunt import Found, Hunt
+from bnfuzz.selfcheck.naming import Named
 from bnfuzz.selfcheck.soundness import Soundness
 from bnfuzz.selfcheck.tally import Alarm, OutputTally, PairTally
 
 Rows = list[Sequence[str]]
 
-FAULTS_HEADER = ("fault", "found by", "trials", "seconds", "mode", "family", "stated", "seen", "explained by")
+FAULTS_HEADER = (
+    "fault",
+    "found by",
+    "trials",
+    "seconds",
+    "mode",
+    "family",
+    "stated",
+    "seen",
+    "explained by",
+    "regimes",
+    "signatures",
+)
 SOUND_HEADER = ("formats", "output", "checks", "informative", "limit only", "vacuous", "uncertain", "largest ratio")
 ALARMS_HEADER = ("kernel", "verdict allowed", "false alarms", "trials so called")
 
 
-def fault_rows(hunt: Hunt) -> Rows:
-    """One row per fault, in the order of the catalogue."""
+def fault_rows(hunt: Hunt, named: Iterable[Named] = ()) -> Rows:
+    """One row per fault, in the order of the catalogue; the last two cells from `named`, empty without it."""
     rows: Rows = [FAULTS_HEADER]
+    names = {one.fault: one for one in named}
     for name, fault in hunt.faults.items():
         found = hunt.found.get(name)
-        rows.append(_missed(fault, hunt.trials[name]) if found is None else _found(fault, found))
+        row = _missed(fault, hunt.trials[name]) if found is None else _found(fault, found)
+        rows.append((*row, *_names(names.get(name))))
     return rows
+
+
+def _names(named: Named | None) -> Sequence[str]:
+    return ("", "") if named is None or not named.places else (f"{named.places:,}", f"{named.most}")
+
+
+def naming_summary(named: Sequence[Named]) -> str:
+    """One sentence: in how many regimes the faults were named, and how many of their trials differ by themselves."""
+    places, several = sum(one.places for one in named), sum(one.several for one in named)
+    most = max((one.most for one in named), default=0)
+    share = several / places if places else 0.0
+    return (
+        f"{sum(one.trials for one in named):,} failing trials of {len(named)} faults in {places:,} regimes: "
+        f"at most {most} signature{'s' * (most != 1)} in each; "
+        f"taken one by one, the trials of {share:.0%} of the regimes have several"
+    )
 
 
 def _missed(fault: Fault, trials: int) -> Sequence[str]:
