@@ -33,7 +33,8 @@ from bnfuzz.report.issue_title import claim, title_of
 from bnfuzz.report.ladder import Ladder, applies, climb
 from bnfuzz.report.ladder_plot import ladder_image
 from bnfuzz.report.script_run import ScriptRun, run_script
-from bnfuzz.report.scripts.script import Around, Part, script_text
+from bnfuzz.report.scripts.block import Part
+from bnfuzz.report.scripts.script import Around, script_text
 from bnfuzz.report.scripts.writers import Writer, writer_of
 from bnfuzz.signature import RECIPE, portable
 
@@ -272,7 +273,8 @@ def _others(pool: Pool, backend: str, subject: Subject, asked: Iterable[str] | N
 
 
 def _ladder(pool: Pool, backend: str, subject: Subject, clock: _Clock, others: Mapping[str, Result]) -> Ladder | None:
-    numeric = subject.first is not None and subject.judgement is not None
+    """Not of a finding of range, which is about other inputs than growing offsets."""
+    numeric = subject.first is not None and subject.judgement is not None and subject.first.kind != "range"
     if not numeric or not applies(subject.case.spec) or not clock.allows("the offset ladder", 10.0):
         return None
     return climb(pool, backend, subject.case.spec, [name for name, result in others.items() if result.judged])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bnfuzz import formats
 from bnfuzz.backends.pool import Pool
 from bnfuzz.case import Array, Case, expected_outputs
 from bnfuzz.corpus import Entry
@@ -15,6 +15,7 @@ from bnfuzz.judge.compare import Judgement, OutputJudgement
 from bnfuzz.judge.relations import EXACT, RELATIONS, compare_bits, draws_of
 from bnfuzz.judge.verdict import Verdict
 from bnfuzz.relating import CONFIRMING_DRAWS, relate_case
+from bnfuzz.report.scripts.block import Part
 from bnfuzz.report.scripts.checks import (
     Check,
     Dies,
@@ -26,7 +27,6 @@ from bnfuzz.report.scripts.checks import (
     Unchanged,
     Values,
 )
-from bnfuzz.report.scripts.script import Part, rounded_up
 from bnfuzz.signature import first_failing, portable, signature
 
 SHOWN_ELEMENTS = 6
@@ -234,11 +234,10 @@ def recorded_signatures(entry: Entry, backend: str | None = None) -> tuple[str, 
     return tuple(dict.fromkeys(one for one in found if name is None or one.split("/")[1] == name))
 
 
-def value_text(value: float, format_name: str) -> str:
-    """A value in the shortest decimals that tell it from its neighbours in the format."""
-    from bnfuzz.casefile.exactarray import shortest
-
-    if not np.isfinite(value):
-        return str(value)
-    kind = formats.named(format_name)
-    return repr(shortest(value, kind)) if float(formats.round_to(value, kind.name)) == value else f"{value:.9g}"
+def rounded_up(value: float, digits: int = 3) -> float:
+    """The smallest number of so many decimal digits that is not below `value`."""
+    if value == 0 or not math.isfinite(value):
+        return value
+    near = float(f"{value:.{digits - 1}e}")
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
+    return near if near >= value else float(f"{near + step:.{digits - 1}e}")

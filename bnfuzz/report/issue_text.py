@@ -16,6 +16,9 @@ from bnfuzz.report.text import element_ratio, format_of
 from bnfuzz.report.words import inputs_words, noise_note, number, place, ratio, spec_words, zero_note
 from bnfuzz.signature import portable
 
+QUOTED = 4000
+"""Characters of a script's output that are quoted."""
+
 MACHINE = ("python", "platform", "libc", "cpu", "cpu_features", "threads", "flush_to_zero")
 
 
@@ -46,8 +49,8 @@ def issue_markdown(
     if numeric:
         sections += ["## Observed and exact", *_values(first, numeric)]
         sections += ["## Why this is not rounding", *_not_rounding(first, numeric[0], facts)]
-    if facts.explanation is not None:
-        sections += ["## The cause", *_cause(facts)]
+    if numeric:
+        sections += ["## The cause", *_cause(first.first, facts)]
     if facts.others:
         sections += ["## Other implementations on the same input", *_others(first, facts)]
     sections += ["## How ordinary this input is", *_plausibility(facts, ladder)]
@@ -64,7 +67,12 @@ def _reproduction(script: str, run: ScriptRun | None, facts: Facts) -> Iterator[
         yield "It has not been run."
         return
     yield f"Run in a fresh interpreter with {escaped(facts.packages)} it ended with {run.ended}:"
-    yield fenced(run.output or run.errors or "(no output)", "text")
+    yield fenced(_quoted(run.output or run.errors), "text")
+
+
+def _quoted(output: str) -> str:
+    """The output, or its end where it is long."""
+    return f"…{output[-QUOTED:]}" if len(output) > QUOTED else output or "(it printed nothing)"
 
 
 def _inputs(subjects: Sequence[Subject], further: int) -> Iterator[str]:
@@ -88,6 +96,11 @@ def _short_of(subject: Subject, first: Verdict) -> str:
     what = f"{first.output}{place(first.index)} is {number(first.observed, name)}, exact {number(first.exact, name)}"
     return f"{code(what)}, error/bound {ratio(element_ratio(first))}"
 
+
+HARD_LIMIT = (
+    "algorithm loses all of its digits to that. What remains is a hard limit, kept by every kernel that subtracts the "
+    "mean about which it takes the variance: x̂ is off by no more than min(1, √(n−1)) + |x̂|. The bound is that limit."
+)
 
 HEADER = ("output", "at", "exact", "observed", "bound", "error/bound", "ULPs", "smallest passing tolerance")
 
@@ -126,34 +139,39 @@ def _not_rounding(subject: Subject, first: Verdict, facts: Facts) -> Iterator[st
     unit = compute.unit_roundoff
     exponent = -compute.precision
     at = f"{first.output}{place(first.index)}"
-    if math.isfinite(first.kappa):
+    if first.kind == "range":
+        yield (
+            "It is a limit of range, not of precision: the exact result is an ordinary number, an intermediate result "
+            "overflows or underflows on the way to it."
+        )
+    elif math.isfinite(first.kappa):
+        loss = first.kappa * unit
         yield (
             f"The channel of {code(at)} has n = {first.n} values and the condition number κ = √(1 + μ²/(σ² + ε)) = "
-            f"{first.kappa:.4g}. With the unit roundoff u = 2^{exponent} = {unit:.3g} of {compute.name}, a stable "
-            f"algorithm loses about κ·u = {first.kappa * unit:.2g} of a standard deviation."
+            f"{first.kappa:.4g}. The unit roundoff of {compute.name} is u = 2^{exponent} = {unit:.3g}, and a stable "
+            + (f"algorithm loses about κ·u = {loss:.2g} of a standard deviation." if loss < 1 else HARD_LIMIT)
         )
-    note = zero_note(first.exact, first.bound, first.n) or noise_note(first.bound, first.n)
-    if note:
-        yield f"{escaped(note[0].upper() + note[1:])}."
+    if math.isfinite(first.bound):
+        note = zero_note(first.exact, first.bound, first.n) or noise_note(first.bound, first.n)
+        yield f"{escaped(note[:1].upper() + note[1:])}." if note else ""
     if facts.stable:
         name = format_of(subject.case.spec, first.output)
         rows = [_row(row, name) for row in facts.stable]
         yield f"Sound algorithms, run in {compute.name} on the same input, give for {code(at)}:"
         yield table(("algorithm", "value", "error/bound", ""), rows)
-    if first.kind == "range":
-        yield (
-            "The exact result is an ordinary number; an intermediate result overflows or underflows. This is a limit "
-            "of range, not of precision."
-        )
 
 
 def _row(row: Row, format_name: str) -> tuple[str, ...]:
-    return (escaped(row.name), cell(number(row.observed, format_name)), ratio(row.severity), row.kind)
+    kind = "no bound applies" if row.kind == "vacuous" else row.kind
+    return (escaped(row.name), cell(number(row.observed, format_name)), ratio(row.severity), kind)
 
 
-def _cause(facts: Facts) -> Iterator[str]:
+def _cause(first: Verdict | None, facts: Facts) -> Iterator[str]:
     explanation = facts.explanation
-    assert explanation is not None
+    if explanation is None or not explanation.causes:
+        why = first.why if first is not None else ""
+        yield f"{escaped(f'Explained by this formula: {why}' if why else 'No known cause')}."
+        return
     yield f"{escaped(explanation.sentence[:1].upper() + explanation.sentence[1:])}."
     evidence = [line for cause in explanation.causes[:1] for line in cause.evidence]
     if evidence:
@@ -165,7 +183,7 @@ def _cause(facts: Facts) -> Iterator[str]:
 def _others(subject: Subject, facts: Facts) -> Iterator[str]:
     first = subject.first
     rows: list[tuple[str, ...]] = []
-    silent: list[str] = []
+    silent: dict[str, list[str]] = {}
     name = format_of(subject.case.spec, first.output) if first is not None else "float32"
     own = f"**{escaped(f'{portable(facts.backend)} {_own_version(facts)}'.strip())}**"
     if first is not None and first.index:
@@ -176,7 +194,7 @@ def _others(subject: Subject, facts: Facts) -> Iterator[str]:
         if isinstance(row, Row):
             rows.append((titled, *_row(row, name)[1:]))
         elif row.startswith("cannot express it"):
-            silent.append(f"{titled} ({escaped(row)})")
+            silent.setdefault(row.partition(": ")[2], []).append(titled)
         else:
             rows.append((titled, "", "", escaped(row)))
     what = f"value of {code(first.output + place(first.index))}" if first is not None and first.index else "value"
@@ -184,7 +202,8 @@ def _others(subject: Subject, facts: Facts) -> Iterator[str]:
         yield table(("implementation", what, "error/bound", ""), rows)
         yield "Each is judged by its own documented conventions (eps, momentum, formats)."
     if silent:
-        yield f"Not comparable: {'; '.join(silent)}."
+        told = "; ".join(f"{', '.join(names)} ({escaped(reason)})" for reason, names in silent.items())
+        yield f"Not comparable, since they cannot express the case: {told}."
 
 
 def _own_version(facts: Facts) -> str:
@@ -202,7 +221,7 @@ def _plausibility(facts: Facts, ladder: Ladder | None) -> Iterator[str]:
     if math.isfinite(ladder.beyond):
         rule = offset_rule(ladder.beyond)
         yield (
-            f"The fault is not bound to this input: on {data} the error of y exceeds its bound from a mean of "
+            f"The call fails on more ordinary data too: on {data} the error of y exceeds its bound from a mean of "
             f"{rule.number} standard deviations on ({rule.limits}): **{rule.grade}**."
         )
     else:
@@ -242,6 +261,6 @@ def _footer(subjects: Sequence[Subject], facts: Facts, left_out: Sequence[str]) 
     missing = f" Left out for want of time: {', '.join(left_out)}." if left_out else ""
     return (
         f"Found and confirmed with mpmath by bnfuzz {bnfuzz} (case {ids}{signed}).{missing}"
-        if facts.signature
+        if facts.signature and not any(subject.trouble for subject in subjects)
         else f"Written by bnfuzz {bnfuzz} (case {ids}).{missing}"
     )

@@ -12,13 +12,13 @@ from bnfuzz.report.text import element_ratio, format_of
 from bnfuzz.report.words import number, place, ratio, zero_note
 
 NOUNS = {
-    "batch_mean": "the batch mean",
-    "batch_var": "the batch variance",
-    "dx": "dx, the gradient of x,",
-    "dgamma": "dgamma, the gradient of gamma,",
-    "dbeta": "dbeta, the gradient of beta,",
-    "new_running_mean": "the new running mean",
-    "new_running_var": "the new running variance",
+    "batch_mean": "the mean of the batch",
+    "batch_var": "the variance of the batch",
+    "dx": "the gradient of x",
+    "dgamma": "the gradient of gamma",
+    "dbeta": "the gradient of beta",
+    "new_running_mean": "the running mean after the step",
+    "new_running_var": "the running variance after the step",
 }
 
 
@@ -42,8 +42,7 @@ def title_of(call: str, subject: Subject) -> str:
         return f"{call}: the same call twice gives different {first.output} ({where})"
     if first.kind in ("shape", "dtype"):
         return f"{call}: {first.output} has {first.why} ({where})"
-    name = format_of(subject.case.spec, first.output)
-    return f"{call}: {first.output} is {_short(first.observed, name)} where {_exact(first, name)} is exact ({where})"
+    return f"{call}: {first.output} is {_short(first.observed)} where {_exact(first)} is exact ({where})"
 
 
 def claim(call: str, subject: Subject, facts: Facts) -> str:
@@ -65,19 +64,21 @@ def claim(call: str, subject: Subject, facts: Facts) -> str:
         return f"{who}, {where}, lets one channel change another: {first.why}."
     if first.kind == "nondeterministic":
         return f"{who}, {where}, gives other bits for the same call: {first.why}."
-    noun = NOUNS.get(first.output, first.output)
     if first.kind in ("shape", "dtype"):
-        return f"{who}, {where}, gives {noun} with {first.why}."
+        return f"{who}, {where}, gives {NOUNS.get(first.output, first.output)} with {first.why}."
     name = format_of(spec, first.output)
-    exact = _exact(first, name)
     compute = facts.conventions.compute_format(spec.data_format).name
-    text = f"{who}, {where}, gives {noun} {number(first.observed, name)} at {place(first.index)} where {exact} is exact"
+    noun = f" ({NOUNS[first.output]})" if first.output in NOUNS else ""
+    at = f"`{first.output}{place(first.index)}`{noun}"
+    text = f"{who}, {where}, gives {at} = {_value(first.observed, name)} where {_exact(first)} is exact"
+    if first.kind == "range" or not math.isfinite(first.bound):
+        guarded = [row.name for row in facts.stable if math.isfinite(row.observed) and row.kind in ("ok", "vacuous")]
+        remedy = f"; it does not in an algorithm such as this one: {guarded[0]}" if guarded else ""
+        return f"{text}: an intermediate result leaves the range of {compute}{remedy}."
+    bound = f"a sound implementation in {compute} stays within {first.bound:.3g} of it whatever the order of its sums"
     if not math.isfinite(first.observed):
-        return f"{text}, although sound implementations in {compute} give finite values on the same input."
-    return (
-        f"{text}; a sound implementation in {compute} stays within {first.bound:.3g} of it whatever the order of its "
-        f"sums, so the error is {ratio(element_ratio(first))} times what rounding can do."
-    )
+        return f"{text}; {bound}."
+    return f"{text}; {bound}, so the error is {ratio(element_ratio(first))} times what rounding can do."
 
 
 def setting(spec: Spec) -> str:
@@ -87,11 +88,15 @@ def setting(spec: Spec) -> str:
     return f"{'+'.join(spec.steps) if len(spec.steps) < 4 else f'{len(spec.steps)} steps'}, {kinds}"
 
 
-def _exact(first: Verdict, name: str) -> str:
-    return "0" if zero_note(first.exact, first.bound, first.n) else _short(first.exact, name)
+def _exact(first: Verdict) -> str:
+    zero = math.isfinite(first.bound) and zero_note(first.exact, first.bound, first.n)
+    return "0" if zero else _short(first.exact)
 
 
-def _short(value: float, name: str) -> str:
+def _short(value: float) -> str:
     """To six digits, which is enough for a title."""
-    text = f"{value:.6g}"
-    return "NaN" if text == "nan" else text
+    return "NaN" if math.isnan(value) else f"{value:.6g}"
+
+
+def _value(value: float, name: str) -> str:
+    return "NaN" if math.isnan(value) else number(value, name)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import math
+import textwrap
 import zlib
 from collections.abc import Iterator
 
@@ -34,7 +35,10 @@ EXCEPTIONS = 8
 """How often the rarer one of two values may occur where they are told apart by number."""
 
 LINE = 100
-"""Characters of a line of packed bytes."""
+"""Characters of a line."""
+
+NAMED = 30
+"""Of these the part that a name and a dtype may take."""
 
 
 def array_literal(array: Array) -> str:
@@ -45,7 +49,7 @@ def array_literal(array: Array) -> str:
     if array.size == 0:
         return f"np.zeros({array.shape}, {_dtype(kind)})"
     if array.size <= LISTED:
-        return f"np.array({_nested(array, kind)}, {_dtype(kind)})"
+        return f"np.array({_wrapped(array, kind)}, {_dtype(kind)})"
     for expression, values in _formulas(array, kind):
         if np.array_equal(exact_bits(values), exact_bits(array)):
             return expression
@@ -68,6 +72,19 @@ def number_literal(value: float, kind: Format) -> str:
 
 def _dtype(kind: Format) -> str:
     return f"np.{kind.name}"
+
+
+def _wrapped(array: Array, kind: Format, margin: str = "") -> str:
+    """`_nested`, broken into lines where it is longer than one."""
+    line = _nested(array, kind)
+    if len(line) <= LINE - NAMED - len(margin) or array.ndim == 0:
+        return line
+    inner = f"{margin}    "
+    if array.ndim > 1:
+        parts = "".join(f"{inner}{_wrapped(np.asarray(part), kind, inner)},\n" for part in array)
+        return f"[\n{parts}{margin}]"
+    body = textwrap.fill(line[1:-1], width=LINE, initial_indent=inner, subsequent_indent=inner, break_long_words=False)
+    return f"[\n{body},\n{margin}]"
 
 
 def _nested(array: Array, kind: Format) -> str:

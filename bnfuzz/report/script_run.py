@@ -20,7 +20,7 @@ WITHOUT_BNFUZZ = (
 )
 """Runs its first argument as a script that cannot import this project, wherever that is installed."""
 
-LAST_BYTES = 4000
+LAST_BYTES = 1 << 18
 """Of what a script prints, so much is kept: the end."""
 
 

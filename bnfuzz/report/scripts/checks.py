@@ -114,17 +114,38 @@ def check(before, after):
 '''
 
 SAME_BITS = '''\
-def check(first, second, elements):
-    """Whether an element differs between the calls; prints those that do."""
-    shows = False
+def differing(first, second, elements):
+    """The elements that differ between the calls, in words."""
     for name, places in elements.items():
         for index in places:
             one, two = float(first[name][index]), float(second[name][index])
             if one != two and not (np.isnan(one) and np.isnan(two)):
-                shows = True
-                print(f"{name}{list(index)} was {one!r} and is {two!r}")
-    return shows
+                yield f"{name}{list(index)} was {one!r} and is {two!r}"
+
+
+def check(first, second, elements):
+    """Whether an element differs between the calls; prints those that do."""
+    found = list(differing(first, second, elements))
+    print("\\n".join(found))
+    return bool(found)
 '''
+
+RAISED = """\
+except Exception as error:
+    print(f"{{type(error).__name__}}: {{error}}")
+    shows = type(error).__name__ == "{exception}"
+else:
+    shows = False"""
+"""After a `try:` with the call."""
+
+
+def ending(check: Check) -> str:
+    """What the exit code of a script means."""
+    if isinstance(check, Dies):
+        return "The fault ends the process; exit code 0: it does not show."
+    if isinstance(check, Hangs):
+        return f"Exit code 1 after {check.seconds} s: the fault shows; 0: it does not."
+    return "Exit code 1: the fault shows; 0: it does not."
 
 
 def helper(check: Check) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bnfuzz.report.scripts.jax_calls import jax_parts, learned, statistics_text
+from bnfuzz.report.scripts.jax_calls import forward_head, jax_parts, learned, returned
 from bnfuzz.report.scripts.parts import Parts, Request
 
 
@@ -14,35 +14,28 @@ def parts(request: Request, *, jit: bool = True) -> Parts:
 def forward_text(request: Request) -> str:
     """`forward` of a one-step Spec, as the backend `jax` computes it."""
     spec, conventions = request.spec, request.conventions
-    shape = spec.statistics_shape
-    along = f".reshape({request.channel_shape})"
-    lines = [f"def forward({', '.join(request.leaves + request.state)}):"]
+    lines = [forward_head(request)]
+    statistics = request.kept_state
     if request.training:
-        momentum = conventions.momentum_given(spec)
         lines += [
             f"    mean = jnp.mean(x, axis={spec.reduced_axes}, keepdims=True)",
             f"    var = jnp.mean(jnp.square(x - mean), axis={spec.reduced_axes}, keepdims=True)",
         ]
-        statistics = learned(
-            request,
-            f"mean.reshape({shape})",
-            f"var.reshape({shape})",
-            new=repr(momentum),
-            old=repr(1 - momentum),
-        )
+        new = conventions.momentum_given(spec)
+        shape = spec.statistics_shape
+        batch = (f"mean.reshape({shape})", f"var.reshape({shape})")
+        statistics = learned(request, *batch, new=repr(new), old=repr(1 - new))
     else:
-        lines.append(f"    mean, var = running_mean{along}, running_var{along}")
-        statistics = {f"new_{name}": name for name in request.state}
+        lines += [f"    {name} = running_{name}{request.along_channels}" for name in ("mean", "var")]
     lines += affine_lines(request, f"(x - mean) / jnp.sqrt(var + {conventions.eps_given(spec)!r})")
-    return "\n".join([*lines, f"    return y, {statistics_text(request, statistics)}"])
+    return "\n".join([*lines, returned(request, statistics)])
 
 
 def affine_lines(request: Request, normalised: str) -> list[str]:
     """y from the expression of x̂."""
-    along = f".reshape({request.channel_shape})"
     lines = [f"    y = {normalised}"]
     if request.spec.has_gamma:
-        lines.append(f"    y = y * gamma{along}")
+        lines.append(f"    y = y * gamma{request.along_channels}")
     if request.spec.has_beta:
-        lines.append(f"    y = y + beta{along}")
+        lines.append(f"    y = y + beta{request.along_channels}")
     return lines

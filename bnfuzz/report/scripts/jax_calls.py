@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from textwrap import indent
 
-from bnfuzz.report.scripts.parts import Parts, Request, loss
+from bnfuzz.report.scripts.parts import Parts, Request, call, dictionary, loss
 
 IMPORTS = ("import jax", "import jax.numpy as jnp")
+ON_THE_CPU = 'jax.config.update("jax_platforms", "cpu")'
+WIDE = 'jax.config.update("jax_enable_x64", True)'
+OBSERVED = "observed = {name: np.asarray(value) for name, value in outputs.items()}"
 
 
 def jax_parts(request: Request, forward: str, *, imports: tuple[str, ...] = (), jit: bool = True) -> Parts:
@@ -14,44 +17,57 @@ def jax_parts(request: Request, forward: str, *, imports: tuple[str, ...] = (), 
 
     forward gives (y, {output: statistic}). With `jit` the call is compiled as a whole.
     """
-    wide = "float64" in request.spec.formats
-    first = (*IMPORTS, *imports, *(('jax.config.update("jax_enable_x64", True)',) if wide else ()))
-    body = f"{forward}\n\n{_differentiated(request, jit=jit) if request.gradients else _plain(request, jit=jit)}"
-    return Parts(imports=first, body=body, half=lambda name: f"{name}.astype(jnp.bfloat16)")
+    switches = (ON_THE_CPU, WIDE) if "float64" in request.spec.formats else (ON_THE_CPU,)
+    rest = _differentiated(request, jit=jit) if request.backward else _plain(request, jit=jit)
+    return Parts(
+        imports=(*IMPORTS, *imports, *switches),
+        body=f"{forward}\n\n{rest}\n{OBSERVED}",
+        half=lambda name: f"{name}.astype(jnp.bfloat16)",
+    )
+
+
+def forward_head(request: Request) -> str:
+    """`def forward(…):` with the inputs that it takes."""
+    return f"def forward({', '.join(request.leaves + request.state)}):"
+
+
+def returned(request: Request, statistics: dict[str, str]) -> str:
+    """The last lines of `forward`: y, and the statistics that are looked at, output -> expression."""
+    return indent(dictionary(request.looked_at(statistics), start="return y, "), "    ")
 
 
 def _plain(request: Request, *, jit: bool) -> str:
     given = ", ".join(request.leaves + request.state)
-    call = "jax.jit(forward)" if jit else "forward"
-    handed = given if jit else f"*jax.device_put(({given},))"
-    return (
-        f"y, statistics = {call}({handed})\n"
-        'observed = {name: np.asarray(value) for name, value in {"y": y, **statistics}.items()}'
-    )
+    y = '{"y": y, **statistics}' if request.looked_at({"y": "y"}) else "statistics"
+    return f"y, statistics = {_handed('forward', given, jit=jit)}\noutputs = {y}"
 
 
 def _differentiated(request: Request, *, jit: bool) -> str:
-    leaves, state = ", ".join(request.leaves), ", ".join(request.state)
-    everything = ", ".join(request.names())
-    through = f"{leaves}, {state}" if state else leaves
+    leaves, everything = ", ".join(request.leaves), ", ".join(request.names())
+    through = ", ".join(request.leaves + request.state)
+    names = ", ".join(f'"d{name}"' for name in request.leaves)
     if request.spec.cotangent == "explicit":
-        calls = f"y, pullback, statistics = jax.vjp(call, {leaves}, has_aux=True)\ngradients = pullback(cotangent)\n"
-        inner = f"def call({leaves}):\n    return forward({through})\n\n"
+        lines = [
+            f"def call({leaves}):\n    return forward({through})\n",
+            f"y, pullback, statistics = jax.vjp(call, {leaves}, has_aux=True)",
+            "gradients = pullback(cotangent)",
+        ]
     else:
-        value = loss(request, "jnp.mean(y * y)", "jnp.sum(y)")
-        inner = f"def loss({leaves}):\n    y, statistics = forward({through})\n    return {value}, (y, statistics)\n\n"
+        value = loss(request, mean_square="jnp.mean(y * y)", total="jnp.sum(y)")
         places = tuple(range(len(request.leaves)))
-        calls = f"gradients, (y, statistics) = jax.grad(loss, argnums={places}, has_aux=True)({leaves})\n"
-    names = [f"d{name}" for name in request.leaves]
-    calls += f'return {{"y": y, **dict(zip({names}, gradients)), **statistics}}'
-    function = f"def everything({everything}):\n{indent(inner + calls, '    ')}\n\n\n"
-    call = f"jax.jit(everything)({everything})" if jit else f"everything(*jax.device_put(({everything},)))"
-    return f"{function}observed = {{name: np.asarray(value) for name, value in {call}.items()}}"
+        lines = [
+            f"def loss({leaves}):\n    y, statistics = forward({through})\n    return {value}, (y, statistics)\n",
+            f"gradient = jax.grad(loss, argnums={places}, has_aux=True)",
+            f"gradients, (y, statistics) = gradient({leaves})",
+        ]
+    lines.append(f'return {{"y": y, **dict(zip([{names}], gradients)), **statistics}}')
+    function = f"def everything({everything}):\n{indent(chr(10).join(lines), '    ')}\n"
+    return f"{function}\n\noutputs = {_handed('everything', everything, jit=jit)}"
 
 
-def statistics_text(request: Request, pairs: dict[str, str]) -> str:
-    """The dictionary of statistics outputs as text: output -> expression."""
-    return "{" + ", ".join(f'"{name}": {expression}' for name, expression in pairs.items()) + "}"
+def _handed(function: str, given: str, *, jit: bool) -> str:
+    """The call, compiled as a whole or operation by operation on arrays of the device."""
+    return call(f"jax.jit({function})", [given]) if jit else f"{function}(*jax.device_put(({given},)))"
 
 
 def learned(request: Request, mean: str, var: str, *, new: str, old: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bnfuzz.report.scripts.jax import affine_lines, forward_text
-from bnfuzz.report.scripts.jax_calls import jax_parts, learned, statistics_text
+from bnfuzz.report.scripts.jax_calls import forward_head, jax_parts, learned, returned
 from bnfuzz.report.scripts.parts import Parts, Request
 
 
@@ -19,26 +19,25 @@ def _training_text(request: Request) -> str:
     examples = spec.reduced_axes[0]
     within = tuple(axis - (axis > examples) for axis in spec.reduced_axes if axis != examples)
     shape = spec.statistics_shape
-    momentum = conventions.momentum_given(spec)
     # This backend's momentum weighs the old statistic.
-    statistics = learned(
-        request, f"mean.reshape({shape})", f"var.reshape({shape})", new=repr(1 - momentum), old=repr(momentum)
-    )
-    normalised = f"(example - mean) / jnp.sqrt(var + {conventions.eps_given(spec)!r})"
+    old = conventions.momentum_given(spec)
+    batch = (f"mean.reshape({shape})", f"var.reshape({shape})")
+    statistics = learned(request, *batch, new=repr(1 - old), old=repr(old))
+    normalised = f"(example - mean_) / jnp.sqrt(var_ + {conventions.eps_given(spec)!r})"
     lines = [
-        f"def forward({', '.join(request.leaves + request.state)}):",
+        forward_head(request),
         "    def shared_mean(values):",
         f'        return lax.pmean(jnp.mean(values, axis={within}, keepdims=True), "batch")',
         "",
         "    def one_example(example):",
         "        mean = shared_mean(example)",
         "        var = jnp.maximum(shared_mean(jnp.square(example - mean)), 0)",
-        f"        example, mean, var = (jnp.expand_dims(value, {examples}) for value in (example, mean, var))",
+        f"        example, mean_, var_ = (jnp.expand_dims(value, {examples}) for value in (example, mean, var))",
         *(f"    {line}" for line in affine_lines(request, normalised)),
-        f"        return tuple(jnp.squeeze(value, {examples}) for value in (y, mean, var))",
+        f"        return jnp.squeeze(y, {examples}), mean, var",
         "",
         f"    axes = ({examples}, None, None)",
         f'    y, mean, var = jax.vmap(one_example, in_axes={examples}, out_axes=axes, axis_name="batch")(x)',
-        f"    return y, {statistics_text(request, statistics)}",
+        returned(request, statistics),
     ]
     return "\n".join(lines)

@@ -9,28 +9,27 @@ from bnfuzz.report.scripts.parts import Parts, Request
 def parts(request: Request) -> Parts:
     """Mean, variance of the deviations, division by the root; everything in the data's format."""
     spec, conventions = request.spec, request.conventions
-    lines = []
+    along = request.along_channels
     if request.training:
-        lines += [
+        lines = [
             f"mean = mx.nd.mean(x, axis={spec.reduced_axes}, keepdims=True)",
             "deviation = x - mean",
             f"var = mx.nd.mean(deviation * deviation, axis={spec.reduced_axes}, keepdims=True)",
         ]
-        statistics = {"batch_mean": "mean.reshape((-1,))", "batch_var": "var.reshape((-1,))"}
-        new = conventions.momentum_given(spec)
-        statistics |= {
-            f"new_{name}": f"{1 - new!r} * {name} + {new!r} * {batch}"
-            for name, batch in zip(request.state, list(statistics.values()), strict=bool(request.state))
-        }
+        statistics = _learned(request)
     else:
-        lines += [
-            f"mean = running_mean.reshape({request.channel_shape})",
-            f"var = running_var.reshape({request.channel_shape})",
-        ]
-        statistics = {f"new_{name}": name for name in request.state}
+        lines = [f"{name} = running_{name}{along}" for name in ("mean", "var")]
+        statistics = request.kept_state
     lines.append(f"y = (x - mean) / mx.nd.sqrt(var + {conventions.eps_given(spec)!r})")
-    if spec.has_gamma:
-        lines.append(f"y = y * gamma.reshape({request.channel_shape})")
-    if spec.has_beta:
-        lines.append(f"y = y + beta.reshape({request.channel_shape})")
+    lines += [f"y = y * gamma{along}"] if spec.has_gamma else []
+    lines += [f"y = y + beta{along}"] if spec.has_beta else []
     return mxnet_parts(request, "\n".join(lines), statistics)
+
+
+def _learned(request: Request) -> dict[str, str]:
+    new = request.conventions.momentum_given(request.spec)
+    batch = {name: f"{name}.reshape((-1,))" for name in ("mean", "var")}
+    found = {f"batch_{name}": text for name, text in batch.items()}
+    if request.state:
+        found |= {f"new_running_{n}": f"{1 - new!r} * running_{n} + {new!r} * {text}" for n, text in batch.items()}
+    return found

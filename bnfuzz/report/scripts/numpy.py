@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bnfuzz.case import expected_outputs
-from bnfuzz.report.scripts.parts import Parts, Request
+from bnfuzz.report.scripts.parts import Parts, Request, dictionary
 
 ROUND_TO_BRAIN = """\
 def bfloat16(values):
@@ -17,27 +17,38 @@ def bfloat16(values):
 
 
 def parts(request: Request) -> Parts:
-    """y, the gradients and the running statistics in the compute format, each rounded to its own at the end."""
+    """Everything in the compute format, each output rounded to its own format at the end."""
     spec, conventions = request.spec, request.conventions
-    compute = conventions.compute_format(spec.data_format).name
-    along = f".reshape({request.channel_shape})"
-    lines = [f"{name} = {name}.astype(np.{compute})" for name in request.names()]
-    lines += [f"eps, n = np.{compute}({conventions.eps_given(spec)!r}), np.{compute}({spec.n})"]
-    mean_of = f".sum(axis={spec.reduced_axes}, keepdims=True) / n"
+    compute = f"np.{conventions.compute_format(spec.data_format).name}"
+    along = request.along_channels
+    lines = [f"{name} = {name}.astype({compute})" for name in request.names()]
+    lines += [f"eps = {compute}({conventions.eps_given(spec)!r})", _mean_of(request, compute)]
     if request.training:
-        lines += [f"mean = x{mean_of}", "deviation = x - mean", f"var = (deviation * deviation){mean_of}"]
+        lines += ["mean = mean_of(x)", "deviation = x - mean", "var = mean_of(deviation * deviation)"]
+        new = f"{compute}({conventions.momentum_given(spec)!r})"
+        lines += [f"new, old = {new}, {compute}(1) - {new}"] if request.state else []
     else:
-        lines += [f"mean, var = running_mean{along}, running_var{along}", "deviation = x - mean"]
-    lines += [f"r = np.{compute}(1) / np.sqrt(var + eps)", "xhat = deviation * r"]
-    gamma, beta = (along if has else "" for has in (spec.has_gamma, spec.has_beta))
-    shifted = f" + beta{beta}" if beta else ""
-    lines.append(
-        f"observed = {{'y': {_stored(request, 'y', f'xhat * gamma{gamma}{shifted}' if gamma else f'xhat{shifted}')}}}"
-    )
-    lines += _gradients(request, mean_of, f"gamma{gamma} * r" if gamma else "r", compute)
-    lines += _statistics(request, compute)
+        lines += [f"{name} = running_{name}{along}" for name in ("mean", "var")]
+        lines.append("deviation = x - mean")
+    lines += [f"r = {compute}(1) / np.sqrt(var + eps)", "xhat = deviation * r"]
+    product = f"xhat * gamma{along}" if spec.has_gamma else "xhat"
+    outputs = {"y": f"{product} + beta{along}" if spec.has_beta else product}
+    lines.append(f"y = {_stored(request, 'y', outputs['y'])}")
+    outputs["y"] = "y"
+    if request.backward:
+        lines.append(f"g = {_cotangent(request, compute)}")
+        outputs |= _gradients(request)
+    outputs |= _statistics(request)
+    stored = {name: text if name == "y" else _stored(request, name, text) for name, text in outputs.items()}
+    lines.append(dictionary(request.looked_at(stored), start="observed = "))
     brain = ROUND_TO_BRAIN if "bfloat16" in spec.formats else ""
-    return Parts(imports=(), body=brain + 'np.seterr(all="ignore")\n' + "\n".join(lines))
+    return Parts(imports=('np.seterr(all="ignore")',), body=brain + "\n".join(lines))
+
+
+def _mean_of(request: Request, compute: str) -> str:
+    spec = request.spec
+    total = f"values.sum(axis={spec.reduced_axes}, keepdims=True)"
+    return f"\n\ndef mean_of(values):\n    return {total} / {compute}({spec.n})\n\n"
 
 
 def _stored(request: Request, output: str, expression: str) -> str:
@@ -45,37 +56,39 @@ def _stored(request: Request, output: str, expression: str) -> str:
     return f"bfloat16({expression})" if kind == "bfloat16" else f"({expression}).astype(np.{kind})"
 
 
-def _gradients(request: Request, mean_of: str, scale: str, compute: str) -> list[str]:
+def _cotangent(request: Request, compute: str) -> str:
+    """dL/dy in y's own format, for the loss sum(y), mean(y*y) or as given."""
     spec = request.spec
-    if not request.gradients:
-        return []
     if spec.cotangent == "explicit":
-        g = "cotangent"
-    elif spec.cotangent == "sum":
-        g = "np.ones_like(x)"
-    else:
-        g = f"(observed['y'] * observed['y'].dtype.type({2.0 / max(spec.size, 1)!r})).astype(np.{compute})"
-    lines = [f"g = {g}"]
-    centred = f"g - g{mean_of} - xhat * ((g * xhat){mean_of})" if request.training else "g"
-    lines.append(f"observed['dx'] = {_stored(request, 'dx', f'{scale} * ({centred})')}")
+        return "cotangent"
+    if spec.cotangent == "sum":
+        return "np.ones_like(x)"
+    factor = repr(2.0 / max(spec.size, 1))
+    if spec.data_format == "bfloat16":
+        return f"bfloat16(y * bfloat16(np.float32({factor})))"
+    return f"(y * y.dtype.type({factor})).astype({compute})"
+
+
+def _gradients(request: Request) -> dict[str, str]:
+    spec = request.spec
+    scale = f"(gamma{request.along_channels} * r)" if spec.has_gamma else "r"
+    centred = "g"
+    if request.training:
+        centred = "(g - mean_of(g) - xhat * mean_of(g * xhat))"
+    found = {"dx": f"{scale} * {centred}"}
     others = tuple(axis for axis in range(spec.rank) if axis not in spec.affine_axes)
     if spec.has_gamma:
-        lines.append(f"observed['dgamma'] = {_stored(request, 'dgamma', f'(g * xhat).sum(axis={others})')}")
+        found["dgamma"] = f"(g * xhat).sum(axis={others})"
     if spec.has_beta:
-        lines.append(f"observed['dbeta'] = {_stored(request, 'dbeta', f'g.sum(axis={others})')}")
-    return lines
+        found["dbeta"] = f"g.sum(axis={others})"
+    return found
 
 
-def _statistics(request: Request, compute: str) -> list[str]:
+def _statistics(request: Request) -> dict[str, str]:
     spec = request.spec
     if not request.training:
-        return [f"observed['new_{name}'] = {_stored(request, f'new_{name}', name)}" for name in request.state]
-    lines = []
-    for name in ("mean", "var"):
-        batch = f"{name}.reshape({spec.statistics_shape})"
-        lines.append(f"observed['batch_{name}'] = {_stored(request, f'batch_{name}', batch)}")
-        if spec.has_running:
-            new = f"np.{compute}({request.conventions.momentum_given(spec)!r})"
-            learned = f"(np.{compute}(1) - {new}) * running_{name} + {new} * {batch}"
-            lines.append(f"observed['new_running_{name}'] = {_stored(request, f'new_running_{name}', learned)}")
-    return lines
+        return request.kept_state
+    found = {f"batch_{name}": f"{name}.reshape({spec.statistics_shape})" for name in ("mean", "var")}
+    for name in ("mean", "var") if request.state else ():
+        found[f"new_running_{name}"] = f"old * running_{name} + new * {found[f'batch_{name}']}"
+    return found

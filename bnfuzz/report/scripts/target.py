@@ -1,4 +1,4 @@
-"""A user's own function, imported from its file, which lies beside the script."""
+"""A user's own function, imported from its file, beside which the script is run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import sys
 from pathlib import Path
 
 from bnfuzz.backends.target import guessed_framework, parsed
-from bnfuzz.report.scripts.jax_calls import jax_parts
+from bnfuzz.report.scripts.jax_calls import IMPORTS, ON_THE_CPU, forward_head, jax_parts, returned
+from bnfuzz.report.scripts.mxnet import imports as mxnet_imports
 from bnfuzz.report.scripts.mxnet import mxnet_parts
-from bnfuzz.report.scripts.parts import Parts, Request, keywords
+from bnfuzz.report.scripts.parts import Parts, Request, call, dictionary, keywords
 from bnfuzz.report.scripts.torch import torch_parts
 
-FRAMEWORK_MODULES = frozenset({"numpy", "jax", "flax", "torch", "mxnet"})
+TAKEN = frozenset({"numpy", "jax", "flax", "torch", "mxnet"})
+"""Names under which a user's file could not be imported beside its framework."""
+
+STATISTICS = {"new_running_mean": "mean", "new_running_var": "var"}
 
 
 def parts(request: Request, name: str) -> Parts:
@@ -22,103 +26,82 @@ def parts(request: Request, name: str) -> Parts:
     framework = framework or guessed_framework(path)
     stateful = request.conventions.running == "needed"
     given = ["x", "gamma", "beta", *(request.state if stateful else ())]
-    options = _options(request, stateful=stateful)
-    call = f"{function}({', '.join(given)}{keywords(options)})"
-    state = {"new_running_mean": "mean", "new_running_var": "var"} if stateful else {}
-    imports = _imports(path, function)
-    if framework == "numpy" or writes_backward(path):
-        return _written(request, path, function, call, options, state, framework)
-    result = f"y, mean, var = {call}" if stateful else f"y = {call}"
+    made = call(f"{'y, mean, var' if stateful else 'y'} = {function}", [*given, *_options(request, stateful=stateful)])
+    statistics = STATISTICS if stateful else {}
+    imports = imports_of(path, function)
+    if framework == "numpy" or backward_of(path, function):
+        return _written(request, path, function, made, framework)
     if framework == "torch":
-        return torch_parts(request, result, state, imports=imports)
+        return torch_parts(request, made, statistics, imports=imports)
     if framework == "mxnet":
-        plain = mxnet_parts(request, result, state)
+        plain = mxnet_parts(request, made, statistics)
         return Parts(imports=(*plain.imports, *imports), body=plain.body, held=plain.held)
-    statistics = "{" + ", ".join(f'"{output}": {value}' for output, value in state.items()) + "}"
-    forward = f"def forward({', '.join(request.leaves + request.state)}):\n    {result}\n    return y, {statistics}"
-    return jax_parts(request, forward, imports=imports)
+    lines = [forward_head(request), *(f"    {line}" for line in made.splitlines()), returned(request, statistics)]
+    return jax_parts(request, "\n".join(lines), imports=imports)
 
 
-def _options(request: Request, *, stateful: bool) -> dict[str, object]:
+def _options(request: Request, *, stateful: bool) -> list[str]:
     spec, conventions = request.spec, request.conventions
     options: dict[str, object] = {"eps": conventions.eps_given(spec), "axis": spec.affine_axes[0]}
     if stateful:
         options |= {"momentum": conventions.momentum_given(spec), "training": request.training}
-    return options
+    return keywords(options)
 
 
-def _imports(path: Path, *names: str) -> tuple[str, ...]:
+def imports_of(path: Path, *names: str) -> tuple[str, ...]:
     """Lines that import the names from the file, whatever it is called."""
     module = path.stem
-    shadowed = module in FRAMEWORK_MODULES or module in sys.stdlib_module_names
-    first = f'sys.path.insert(0, "")  # run in the folder of {path.name}'
-    if module.isidentifier() and not shadowed:
+    first = f'sys.path.insert(0, "")  # this script is run in the folder of {path.name}'
+    if module.isidentifier() and module not in TAKEN | sys.stdlib_module_names:
         return (first, f"from {module} import {', '.join(names)}")
-    loader = f'importlib.machinery.SourceFileLoader("tested", {path.name!r})'
-    load = f'tested = importlib.util.module_from_spec(importlib.util.spec_from_loader("tested", {loader}))'
-    lines = (
-        first,
-        "import importlib.machinery",
-        "import importlib.util",
-        load,
-        "tested.__loader__.exec_module(tested)",
-    )
-    return (*lines, *(f"{name} = tested.{name}" for name in names))
+    load = f"tested = runpy.run_path({path.name!r})"
+    return ("import runpy", first, load, *(f'{name} = tested["{name}"]' for name in names))
 
 
-def _written(
-    request: Request,
-    path: Path,
-    function: str,
-    call: str,
-    options: dict[str, object],
-    state: dict[str, str],
-    framework: str,
-) -> Parts:
-    """The function as it is, and `backward` of its file (or of the function) for the gradients of a training step."""
+def _written(request: Request, path: Path, function: str, made: str, framework: str) -> Parts:
+    """The function as it is, and the file's own `backward` for the gradients of a training step."""
     names = request.names()
     into = {"jax": "jnp.asarray({})", "torch": "torch.from_numpy({})", "mxnet": "mx.nd.array({0}, dtype={0}.dtype)"}
     lines = [f"{name} = {into[framework].format(name)}" for name in names] if framework in into else []
-    pairs = {"y": "y", **state}
-    lines.append(f"{', '.join(pairs.values())} = {call}")
-    asked = {name: value for name, value in options.items() if name in ("eps", "axis")}
+    lines.append(made)
+    outputs = {"y": "y", **(STATISTICS if request.conventions.running == "needed" else {})}
     imported = [function]
-    if request.gradients and request.training and writes_backward(path):
-        written = f"{function}.backward" if _attribute(path) else "backward"
-        imported += [] if _attribute(path) else ["backward"]
+    backward = backward_of(path, function)
+    if request.backward and request.training and backward:
+        imported += [] if "." in backward else [backward]
         g = {"explicit": "cotangent", "sum": "y * 0 + 1"}.get(request.spec.cotangent, f"y * (2 / {request.spec.size})")
-        lines.append(f"dx, dgamma, dbeta = {written}(x, gamma, beta, {g}{keywords(asked)})")
-        pairs |= {f"d{name}": f"d{name}" for name in ("x", "gamma", "beta")}
+        lines.append(
+            call(f"dx, dgamma, dbeta = {backward}", ["x", "gamma", "beta", g, *_options(request, stateful=False)])
+        )
+        outputs |= {f"d{name}": f"d{name}" for name in ("x", "gamma", "beta")}
+    lines.append(dictionary(request.looked_at(outputs), start="outputs = "))
     out = {"torch": "value.numpy()", "mxnet": "value.asnumpy()"}.get(framework, "np.asarray(value)")
-    given = ", ".join(f'"{output}": {value}' for output, value in pairs.items())
-    lines.append(f"observed = {{name: {out} for name, value in {{{given}}}.items()}}")
-    first = {
-        "jax": ("import jax.numpy as jnp",),
+    lines.append(f"observed = {{name: {out} for name, value in outputs.items()}}")
+    first: dict[str, tuple[str, ...]] = {
+        "jax": (*IMPORTS, ON_THE_CPU),
         "torch": ("import torch",),
-        "mxnet": ("import mxnet as mx",),
-    }.get(framework, ())
+        "mxnet": mxnet_imports(request),
+    }
     held = {"torch": "{}.numpy()", "mxnet": "{}.asnumpy()"}.get(framework, "{}")
     return Parts(
-        imports=(*first, *_imports(path, *imported)),
+        imports=(*first.get(framework, ()), *imports_of(path, *imported)),
         body="\n".join(lines),
         held={name: held.format(name) for name in names},
     )
 
 
-def writes_backward(path: Path) -> bool:
-    """Whether the file defines `backward`, or gives a function one."""
-    return _attribute(path) or any(
-        isinstance(node, ast.FunctionDef) and node.name == "backward" for node in _statements(path)
-    )
-
-
-def _attribute(path: Path) -> bool:
-    targets = [target for node in _statements(path) if isinstance(node, ast.Assign) for target in node.targets]
-    return any(isinstance(target, ast.Attribute) and target.attr == "backward" for target in targets)
-
-
-def _statements(path: Path) -> list[ast.stmt]:
+def backward_of(path: Path, function: str) -> str:
+    """How the file's written gradient is called: `backward`, `FUNCTION.backward`, or nothing where there is none."""
     try:
-        return ast.parse(path.read_bytes()).body
+        statements = ast.parse(path.read_bytes()).body
     except (OSError, SyntaxError, ValueError):
-        return []
+        return ""
+    for node in statements:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if any(
+            isinstance(target, ast.Attribute) and ast.unparse(target) == f"{function}.backward" for target in targets
+        ):
+            return f"{function}.backward"
+    if any(isinstance(node, ast.FunctionDef) and node.name == "backward" for node in statements):
+        return "backward"
+    return ""
