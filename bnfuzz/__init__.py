@@ -7,7 +7,13 @@ from __future__ import annotations
 
 import importlib
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bnfuzz.case import Case, Inputs, Outputs, Spec, batch_norm_spec
+    from bnfuzz.conventions import Conventions, Summation
+    from bnfuzz.numerics.reference import reference
+    from bnfuzz.testing import check
 
 __version__ = "0.1.0"
 
@@ -21,6 +27,7 @@ _PUBLIC = MappingProxyType(
         "Conventions": "bnfuzz.conventions",
         "Summation": "bnfuzz.conventions",
         "reference": "bnfuzz.numerics.reference",
+        "check": "bnfuzz.testing",
     }
 )
 
@@ -33,6 +40,7 @@ __all__ = [  # all but the version are loaded by __getattr__
     "Summation",
     "__version__",
     "batch_norm_spec",
+    "check",
     "reference",
 ]
 

@@ -139,6 +139,14 @@ class FunctionBackend(Backend):
                 options[name] = default
         return options
 
+    def written_call(self, spec: Spec) -> str:
+        """The call for a Spec as it is written in code, the arrays by their names."""
+        name = self._function.__name__ if hasattr(self._function, "__name__") else "f"
+        arrays = INPUTS + STATE if self._stateful else INPUTS
+        return (
+            f"{name}({', '.join((*arrays, *(f'{option}={value!r}' for option, value in self._options(spec).items())))})"
+        )
+
     def _call(self, spec: Spec, handed: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         names = INPUTS + STATE if self._stateful else INPUTS
         result = self._function(*(handed[name] for name in names), **self._options(spec))

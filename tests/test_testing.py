@@ -1,0 +1,260 @@
+"""bnfuzz.check: sound functions pass and the result says what that means; wrong ones fail in words that help."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import bnfuzz
+from bnfuzz.case import Case, Inputs, batch_norm_spec
+from bnfuzz.casefile import read
+from bnfuzz.errors import UsageError
+from bnfuzz.testing import CheckFailure, CheckResult, check
+
+FEW = {"trials": 120}
+
+
+def _over(x, axis):
+    return tuple(a for a in range(x.ndim) if a != axis), [-1 if a == axis else 1 for a in range(x.ndim)]
+
+
+def sound(x, gamma, beta, *, eps, axis):
+    axes, along = _over(x, axis)
+    deviation = x - x.mean(axes, keepdims=True)
+    variance = (deviation * deviation).mean(axes, keepdims=True)
+    return deviation / np.sqrt(variance + x.dtype.type(eps)) * gamma.reshape(along) + beta.reshape(along)
+
+
+def gradients(x, gamma, beta, cotangent, *, eps, axis):
+    axes, along = _over(x, axis)
+    deviation = x - x.mean(axes, keepdims=True)
+    r = 1 / np.sqrt((deviation * deviation).mean(axes, keepdims=True) + x.dtype.type(eps))
+    xhat = deviation * r
+    centred = cotangent - cotangent.mean(axes, keepdims=True)
+    dx = gamma.reshape(along) * r * (centred - xhat * (cotangent * xhat).mean(axes, keepdims=True))
+    return dx, (cotangent * xhat).sum(axes), cotangent.sum(axes)
+
+
+def no_mean_of_the_cotangent(x, gamma, beta, cotangent, *, eps, axis):
+    axes, along = _over(x, axis)
+    deviation = x - x.mean(axes, keepdims=True)
+    r = 1 / np.sqrt((deviation * deviation).mean(axes, keepdims=True) + x.dtype.type(eps))
+    xhat = deviation * r
+    dx = gamma.reshape(along) * r * (cotangent - xhat * (cotangent * xhat).mean(axes, keepdims=True))
+    return dx, (cotangent * xhat).sum(axes), cotangent.sum(axes)
+
+
+def hard_wired(x, gamma, beta, *, eps, axis):
+    return sound(x, gamma, beta, eps=1e-3, axis=axis)
+
+
+def half_the_digits(x, gamma, beta, *, eps, axis):
+    return sound(x, gamma * x.dtype.type(1 + 2.0**-12), beta, eps=eps, axis=axis)
+
+
+def refuses_three_channels(x, gamma, beta, *, eps, axis):
+    if x.shape[axis] == 3:
+        raise ValueError("no kernel for three channels")
+    return sound(x, gamma, beta, eps=eps, axis=axis)
+
+
+def unscaled_sums(x, gamma, beta, *, eps, axis):
+    return sound(x, gamma, beta, eps=eps, axis=axis) + 0 * x.sum()
+
+
+def test_a_sound_function_passes_and_the_result_says_what_that_means():
+    result = bnfuzz.check(sound, backward=gradients, **FEW)
+    assert isinstance(result, CheckResult)
+    assert result.tally.judged >= 110
+    assert set(result.worst) == {"y", "dgamma", "dbeta", "dx"}
+    assert all(ratio <= 1 for ratio in result.worst.values())
+    text = str(result)
+    assert f"{result.tally.judged} trials, {result.informative} of 480 checks informative" in text
+    for part in (
+        "sound (numpy) passed",
+        "float64",
+        "modes training",
+        f"{len(result.shapes)} shapes",
+        "offset",
+        "seed 0",
+    ):
+        assert part in text
+    assert "looser" not in text
+
+
+def test_a_sound_function_of_jax_passes_with_its_gradients():
+    jnp = pytest.importorskip("jax.numpy")
+
+    def batch_norm(x, gamma, beta, *, eps, axis):
+        axes, along = _over(x, axis)
+        deviation = x - x.mean(axes, keepdims=True)
+        variance = (deviation * deviation).mean(axes, keepdims=True)
+        return deviation / jnp.sqrt(variance + eps) * gamma.reshape(along) + beta.reshape(along)
+
+    result = check(batch_norm, framework="jax", shapes=[(6, 3), (2, 3, 4)], trials=60)
+    assert result.formats == (("float32", "float32", "float32"),)
+    assert result.shapes <= {(6, 3), (2, 3, 4)}
+    assert set(result.worst) == {"y", "dgamma", "dbeta", "dx"}
+
+
+def test_the_same_seed_checks_the_same():
+    first, again, other = (check(sound, seed=seed, **FEW) for seed in (3, 3, 4))
+    assert first.worst == again.worst
+    assert first.drawn == again.drawn
+    assert (first.worst, first.drawn) != (other.worst, other.drawn)
+
+
+def test_a_wrong_forward_is_told_in_full():
+    with pytest.raises(CheckFailure) as caught:
+        check(hard_wired, formats=["float32"], **FEW)
+    text, finding = str(caught.value), caught.value.finding
+    assert isinstance(caught.value, AssertionError)
+    assert finding.confirmed
+    (verdict,) = finding.verdicts
+    assert verdict.kind == "wrong"
+    for part in (
+        "hard_wired (numpy) is not batch norm: y wrong",
+        "batch norm, training: x [",
+        "error/bound",
+        f"{verdict.exact:.9g}",
+        f"{verdict.observed:.9g}",
+        f"{verdict.bound:.3g}",
+        "cause: eps_default_1e_3",
+        "to see it again:",
+        "import numpy as np",
+    ):
+        assert part in text
+
+
+def test_the_code_in_the_text_shows_the_failure_again():
+    with pytest.raises(CheckFailure) as caught:
+        check(hard_wired, formats=["float32"], **FEW)
+    text, finding = str(caught.value), caught.value.finding
+    code = text[text.index("to see it again:") :].splitlines()[1:]
+    *steps, call, comment = [line.strip() for line in code]
+    scope = {"hard_wired": hard_wired}
+    exec("\n".join(steps), scope)
+    (verdict,) = finding.verdicts
+    assert eval(call, scope)[verdict.index] == np.float32(verdict.observed)
+    assert comment.startswith("# y[")
+
+
+def test_a_wrong_gradient_is_told_with_its_cause():
+    with pytest.raises(CheckFailure, match="dx wrong") as caught:
+        check(sound, backward=no_mean_of_the_cotangent, formats=["float32"], **FEW)
+    assert "cause: dx_no_mean_term" in str(caught.value)
+    assert "cotangent = " in str(caught.value) or "the loss" in str(caught.value)
+
+
+def test_values_that_reach_other_channels_are_a_leak():
+    with pytest.raises(CheckFailure, match="y leak") as caught:
+        check(unscaled_sums, shapes=[(4, 3)], families=["noise"], formats=["float32"], **FEW)
+    assert "# channel" in str(caught.value)
+
+
+def test_what_a_function_raises_is_shown_with_its_own_traceback_and_the_case():
+    with pytest.raises(CheckFailure) as caught:
+        check(refuses_three_channels, shapes=[(2, 3), (4, 2)], **FEW)
+    text = str(caught.value)
+    assert "refuses_three_channels raised on this case:" in text
+    assert "batch norm, training: x [" in text
+    assert 'raise ValueError("no kernel for three channels")' in text
+    assert text.endswith("ValueError: no kernel for three channels")
+    assert "bnfuzz/backends" not in text
+
+
+def test_a_result_of_the_wrong_type_is_an_error_of_the_function():
+    with pytest.raises(CheckFailure, match="y shape"):
+        check(lambda x, gamma, beta, *, eps, axis: "y", backward=None, **FEW)
+
+
+@pytest.mark.parametrize("terms", [{"ulps": 2**24}, {"accept": ["wrong", "unstable"]}])
+def test_a_looser_contract_passes_more_and_is_printed(terms):
+    narrow = {"families": ["noise"], "formats": ["float32"], "shapes": [(6, 2)], "trials": 40}
+    with pytest.raises(CheckFailure):
+        check(half_the_digits, **narrow)
+    text = str(check(half_the_digits, **narrow, **terms))
+    assert "looser than the bounds: " in text
+    assert ("16777216 ULPs" in text) or ("accepted: wrong, unstable" in text and "no failure" in text)
+
+
+def test_conventions_that_are_stated_are_no_fault():
+    def own_eps(x, gamma, beta):
+        return sound(x, gamma, beta, eps=1e-3, axis=1)
+
+    with pytest.raises(CheckFailure):
+        check(own_eps, framework="numpy", formats=["float32"], **FEW)
+    result = check(own_eps, framework="numpy", conventions={"default_eps": 1e-3}, **FEW)
+    assert result.tally.judged
+
+
+def test_given_cases_come_first_and_are_enough_to_fail(tmp_path):
+    x = np.array([[[1e-3, 1], [0, 2], [2e-3, 4]]], np.float32)
+    one = np.ones((1, 2), np.float32)
+    spec = batch_norm_spec((3, 2), 1, has_running=False, cotangent="sum")
+    case = Case(spec=spec, inputs=Inputs(x=x, gamma=one, beta=one * 0))
+    with pytest.raises(CheckFailure) as caught:
+        check(hard_wired, cases=[case], save=tmp_path)
+    (path,) = (tmp_path / "found").glob("*.json")
+    assert str(path) in str(caught.value)
+    assert read(path).case.spec.shape[0] <= 3
+    with pytest.raises(CheckFailure):
+        check(hard_wired, cases=[path])
+    assert check(sound, cases=[path], trials=1).tally.judged >= 2
+
+
+def test_large_cases_go_to_a_file(monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def only_large(x, gamma, beta, *, eps, axis):
+        return sound(x, gamma, beta, eps=eps, axis=axis) + x.dtype.type(x.size > 100)
+
+    with pytest.raises(CheckFailure) as caught:
+        check(only_large, framework="numpy", shapes=[(80, 2)], formats=["float32"], trials=20)
+    (path,) = tmp_path.glob("bnfuzz-*.json")
+    assert f'cases=["{path}"]' in str(caught.value)
+    assert json.loads(path.read_text())["case"]
+
+
+def test_warnings_of_numpy_are_no_errors_of_the_function():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert check(sound, families=["near_overflow"], trials=40).tally.judged
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"framework": "keras"}, "framework 'keras' is unknown"),
+        ({"formats": ["float8"]}, "formats holds 'float8', which is no format"),
+        ({"formats": ["bfloat16"]}, "takes float32, float64; state more in conventions="),
+        ({"modes": ["inference"]}, "it takes no running statistics"),
+        ({"modes": ["eval"]}, "modes holds 'eval'; use some of training, inference"),
+        ({"shapes": [(0, 3)]}, "shapes holds (0, 3); give tuples of positive sizes"),
+        ({"shapes": [()]}, "shapes holds ()"),
+        ({"trials": 0}, "trials=0 must be at least 1"),
+        ({"seed": -1}, "seed=-1 not negative"),
+        ({"families": ["noisy"]}, "noisy"),
+        ({"accept": ["bad"]}, "accept holds 'bad'"),
+        ({"ulps": -1}, "ulps=-1"),
+        ({"conventions": {"eps": 1}}, "states 'eps', which is no convention"),
+        ({"cases": ["nowhere.json"]}, "nowhere.json"),
+        ({"backward": 3}, "backward is of type int"),
+        ({"shapes": [(2, 2, 2, 2, 2, 2, 2)]}, "takes nothing of what the arguments leave"),
+    ],
+    ids=str,
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(UsageError) as caught:
+        check(sound, **{**FEW, **arguments})
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("f", "message"), [(3, "takes a function, not a int"), (lambda x: x, "cannot be called as")])
+def test_what_is_no_such_function(f, message):
+    with pytest.raises(UsageError) as caught:
+        check(f)
+    assert message in str(caught.value)
