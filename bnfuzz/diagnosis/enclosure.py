@@ -18,7 +18,7 @@ In the names of the judge this is the raw tier: the hard limits of x̂ hold for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from bnfuzz import formats
 from bnfuzz.case import Array
 from bnfuzz.conventions import Summation
+from bnfuzz.diagnosis.interval import OPERATIONS, Ends, power, square
 from bnfuzz.formats import Format
 from bnfuzz.numerics.tracked import ROOT_ROUNDINGS
 
@@ -133,13 +134,16 @@ class Enclosure(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if ufunc is np.add and method == "accumulate":
             return running_sums(inputs[0], options.get("axis", 0))
-        if method != "__call__" or ufunc not in OPERATIONS or options:
+        if method != "__call__" or ufunc not in (*OPERATIONS, np.power) or options:
             return NotImplemented
         operands = [lifted(operand, self) for operand in inputs]
         fmt = max((one.fmt for one in operands), key=lambda fmt: fmt.precision)
-        if len(inputs) == 2 and ufunc is np.multiply and inputs[0] is inputs[1]:
-            return _settled(square(operands[0]), fmt)
-        return _settled(OPERATIONS[ufunc](*operands), fmt, *ROUNDINGS.get(ufunc, (1.0, True)))
+        if ufunc is np.multiply and inputs[0] is inputs[1]:
+            return _settled(square(operands[0]), self.setting, fmt)
+        if ufunc is np.power:
+            margin = POWER_ROUNDINGS * OWN * self.setting.compute.unit_roundoff
+            return _settled(power(operands[0], operands[1], margin), self.setting, fmt, 0.0, False)
+        return _settled(OPERATIONS[ufunc](*operands), self.setting, fmt, *ROUNDINGS.get(ufunc, (1.0, True)))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function is np.concatenate:
@@ -211,13 +215,9 @@ def narrowed(a: Enclosure, target: Format) -> Enclosure:
     return Enclosure(to(a.v), lo, hi, a.setting, fmt)
 
 
-Ends = tuple[Any, Any, Any, Setting]
-"""v, lo, hi before the result is rounded."""
-
-
-def _settled(ends: Ends, fmt: Format, roundings: float = 1.0, underflows: bool = True) -> Enclosure:
+def _settled(ends: Ends, setting: Setting, fmt: Format, roundings: float = 1.0, underflows: bool = True) -> Enclosure:
     """The result of an operation, rounded to `fmt`: by the rule of the compute format, or tightly in a narrower one."""
-    v, lo, hi, setting = ends
+    v, lo, hi = ends
     if setting.is_narrow(fmt):
         return narrowed(Enclosure(v, lo, hi, setting), fmt)
     u = roundings * OWN * fmt.unit_roundoff
@@ -227,101 +227,14 @@ def _settled(ends: Ends, fmt: Format, roundings: float = 1.0, underflows: bool =
 
 def _grown(lo: Any, hi: Any, u: float, t: float, largest: float) -> tuple[Any, Any]:
     if u or t:
-        # As products, so that an infinite end stays what it is.
-        lo = np.minimum(lo * (1 + EXTENDED(u)), lo * (1 - EXTENDED(u))) - t
-        hi = np.maximum(hi * (1 + EXTENDED(u)), hi * (1 - EXTENDED(u))) + t
+        # As products, so that an infinite end stays what it is; and no rounding changes a sign.
+        more, less = 1 + EXTENDED(u), 1 - EXTENDED(u)
+        lo = np.where(lo >= 0, np.maximum(lo * less - t, 0.0), lo * more - t)
+        hi = np.where(hi <= 0, np.minimum(hi * less + t, 0.0), hi * more + t)
     below, above = lo < -largest, hi > largest
     lo = np.where(below, -np.inf, lo) if below.any() else lo
     return lo, np.where(above, np.inf, hi) if above.any() else hi
 
-
-def _span(products: Sequence[Any], a: Enclosure, b: Enclosure) -> tuple[Any, Any]:
-    """Smallest and largest; where an end is NaN without a NaN having gone in, anything is possible."""
-    lo = np.minimum(np.minimum(products[0], products[1]), np.minimum(products[2], products[3]))
-    hi = np.maximum(np.maximum(products[0], products[1]), np.maximum(products[2], products[3]))
-    return _unless_certain(lo, hi, a, b)
-
-
-def _unless_certain(lo: Any, hi: Any, *operands: Enclosure) -> tuple[Any, Any]:
-    doubtful = np.isnan(lo) | np.isnan(hi)
-    if not np.any(doubtful):
-        return lo, hi
-    certain = np.zeros(doubtful.shape, dtype=bool)
-    for operand in operands:
-        certain = certain | np.isnan(operand.lo) | np.isnan(operand.hi)
-    lo = np.where(doubtful, np.where(certain, np.nan, -np.inf), lo)
-    return lo, np.where(doubtful, np.where(certain, np.nan, np.inf), hi)
-
-
-def add(a: Enclosure, b: Enclosure) -> Ends:
-    return (a.v + b.v, *_unless_certain(a.lo + b.lo, a.hi + b.hi, a, b), a.setting)
-
-
-def subtract(a: Enclosure, b: Enclosure) -> Ends:
-    return (a.v - b.v, *_unless_certain(a.lo - b.hi, a.hi - b.lo, a, b), a.setting)
-
-
-def multiply(a: Enclosure, b: Enclosure) -> Ends:
-    return (a.v * b.v, *_span((a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi), a, b), a.setting)
-
-
-def square(a: Enclosure) -> Ends:
-    """a·a of one and the same operand: never negative."""
-    low, high = a.lo * a.lo, a.hi * a.hi
-    least = np.where((a.lo <= 0) & (a.hi >= 0), 0.0, np.minimum(low, high))
-    return (a.v * a.v, *_unless_certain(least, np.maximum(low, high), a), a.setting)
-
-
-def divide(a: Enclosure, b: Enclosure) -> Ends:
-    lo, hi = _span((a.lo / b.lo, a.lo / b.hi, a.hi / b.lo, a.hi / b.hi), a, b)
-    through_zero = (b.lo < 0) & (b.hi > 0)
-    if np.any(through_zero):
-        lo, hi = np.where(through_zero, -np.inf, lo), np.where(through_zero, np.inf, hi)
-    v = a.v / b.v
-    certain = np.isnan(v) & (b.lo == 0) & (b.hi == 0) & (a.lo == 0) & (a.hi == 0)
-    return v, np.where(certain, np.nan, lo), np.where(certain, np.nan, hi), a.setting
-
-
-def root(a: Enclosure) -> Ends:
-    """√a; NaN where a is certainly negative, anything where it may be."""
-    negative, doubtful = a.hi < 0, (a.lo < 0) & (a.hi >= 0)
-    lo, hi = np.sqrt(np.maximum(a.lo, 0.0)), np.sqrt(np.maximum(a.hi, 0.0))
-    lo = np.where(negative, np.nan, np.where(doubtful, -np.inf, lo))
-    return np.sqrt(a.v), lo, np.where(negative, np.nan, np.where(doubtful, np.inf, hi)), a.setting
-
-
-def larger(a: Enclosure, b: Enclosure) -> Ends:
-    return np.maximum(a.v, b.v), np.maximum(a.lo, b.lo), np.maximum(a.hi, b.hi), a.setting
-
-
-def magnitude(a: Enclosure) -> Ends:
-    inside = (a.lo <= 0) & (a.hi >= 0)
-    lo = np.where(inside, 0.0, np.minimum(np.abs(a.lo), np.abs(a.hi)))
-    return np.abs(a.v), lo, np.maximum(np.abs(a.lo), np.abs(a.hi)), a.setting
-
-
-def negative(a: Enclosure) -> Ends:
-    return -a.v, -a.hi, -a.lo, a.setting
-
-
-def power(a: Enclosure, b: Enclosure) -> Ends:
-    """a^b of a non-negative a and an exact b ≥ 0, monotone in a: a^0 is exactly 1, any other is 4u off."""
-    margin = np.where(b.v == 0, 0.0, POWER_ROUNDINGS * OWN * a.setting.compute.unit_roundoff)
-    lo, hi = np.maximum(a.lo, 0.0) ** b.v, np.maximum(a.hi, 0.0) ** b.v
-    return a.v**b.v, lo * (1 - margin), hi * (1 + margin), a.setting
-
-
-OPERATIONS: dict[Any, Callable[..., Ends]] = {
-    np.add: add,
-    np.subtract: subtract,
-    np.multiply: multiply,
-    np.divide: divide,
-    np.sqrt: root,
-    np.maximum: larger,
-    np.absolute: magnitude,
-    np.negative: negative,
-    np.power: power,
-}
 
 ROUNDINGS: dict[Any, tuple[float, bool]] = {
     np.add: (1.0, False),
@@ -330,7 +243,6 @@ ROUNDINGS: dict[Any, tuple[float, bool]] = {
     np.maximum: (0.0, False),
     np.absolute: (0.0, False),
     np.negative: (0.0, False),
-    np.power: (0.0, False),
 }
 """Roundings in units of u, and whether one may underflow; one that may, where nothing else is said."""
 
@@ -349,7 +261,7 @@ def total(terms: Enclosure) -> Enclosure:
     summation = terms.setting.summation
     if summation.kind == "wide" and not terms.setting.is_narrow(terms.fmt):
         u = formats.named(summation.accumulator).unit_roundoff
-        return _settled(_sum(terms, 0, True, growth(summation, len(terms)) * u), terms.fmt)
+        return _settled(_sum(terms, 0, True, growth(summation, len(terms)) * u), terms.setting, terms.fmt)
     return added(terms, 0, True)
 
 
@@ -358,8 +270,7 @@ def added(terms: Enclosure, axis: int, keepdims: bool) -> Enclosure:
     count = terms.shape[axis]
     summation = terms.setting.summation
     grown = growth(summation if summation.kind != "wide" else Summation(), count) * terms.fmt.unit_roundoff
-    v, lo, hi, setting = _sum(terms, axis, keepdims, grown)
-    return _in_format(v, lo, hi, setting, terms.fmt, count)
+    return _in_format(*_sum(terms, axis, keepdims, grown), terms.setting, terms.fmt, count)
 
 
 def running_sums(terms: Enclosure, axis: int) -> Enclosure:
@@ -376,13 +287,16 @@ def _sum(terms: Enclosure, axis: int, keepdims: bool, grown: float) -> Ends:
         return np.sum(array, axis=axis, keepdims=keepdims)
 
     margin = grown * OWN * along(np.maximum(np.abs(terms.lo), np.abs(terms.hi)))
-    lo, hi = along(terms.lo) - margin, along(terms.hi) + margin
+    least, most = along(terms.lo), along(terms.hi)
+    # A sum of numbers of one sign keeps it, in any order.
+    lo = np.where(np.all(terms.lo >= 0, axis=axis, keepdims=keepdims), np.maximum(least - margin, 0.0), least - margin)
+    hi = np.where(np.all(terms.hi <= 0, axis=axis, keepdims=keepdims), np.minimum(most + margin, 0.0), most + margin)
     doubtful = np.isnan(lo) | np.isnan(hi)
     if np.any(doubtful):
         certain = np.any(np.isnan(terms.lo), axis=axis, keepdims=keepdims)
         lo = np.where(doubtful, np.where(certain, np.nan, -np.inf), lo)
         hi = np.where(doubtful, np.where(certain, np.nan, np.inf), hi)
-    return along(terms.v), lo, hi, terms.setting
+    return along(terms.v), lo, hi
 
 
 def _in_format(v: Any, lo: Any, hi: Any, setting: Setting, fmt: Format, count: int) -> Enclosure:
