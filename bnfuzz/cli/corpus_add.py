@@ -1,8 +1,9 @@
-"""`bnfuzz corpus add`: a case from arrays in an .npz file."""
+"""`bnfuzz corpus add`: a case from a case file, from arrays in an .npz file, or from a Python file of the caller's."""
 
 from __future__ import annotations
 
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,8 +11,10 @@ import click
 import numpy as np
 
 from bnfuzz import formats
+from bnfuzz.backends.target import loaded
 from bnfuzz.case import Array, Case, Cotangent, Inputs, batch_norm_spec
-from bnfuzz.casefile import CaseFile, Origin
+from bnfuzz.casefile import CaseFile, Origin, read
+from bnfuzz.cli.cases import folder_option
 from bnfuzz.corpus import Corpus
 from bnfuzz.errors import UsageError
 
@@ -20,8 +23,8 @@ MAX_BYTES = 1 << 30
 
 
 @click.command()
-@click.argument("arrays", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--corpus", "folder", default="corpus", show_default=True, type=click.Path(path_type=Path))
+@click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@folder_option
 @click.option("--folder", "place", default="reports", show_default=True, help="Place below the corpus.")
 @click.option("--name", default="case", show_default=True, help="Start of the file's name.")
 @click.option("--channel-axis", type=int, default=1, show_default=True)
@@ -32,16 +35,41 @@ MAX_BYTES = 1 << 30
 @click.option("--title", default="")
 @click.option("--link", default="")
 @click.option("--note", default="")
-def add(*, arrays: Path, folder: Path, place: str, name: str, title: str, link: str, note: str, **options: Any) -> None:
-    """Stores a batch-norm case from the arrays x, gamma, beta, running_mean, running_var, cotangent of an .npz file.
+@click.pass_context
+def add(
+    context: click.Context, /, *, source: Path, folder: Path, place: str, name: str, title: str, link: str, note: str,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Stores a batch-norm case from SOURCE.
 
-    Only x is needed; formats are those of the arrays, without a trial axis.
+    \b
+    x.npz   the arrays x, gamma, beta, running_mean, running_var, cotangent
+    x.py    a file of yours, which is run; its variables of these names, or `case`, a bnfuzz.Case
+    x.json  a case file, which tells all by itself
+
+    Of the arrays only x is needed; formats are those of the arrays, without a trial axis.
     """
     if Path(place).is_absolute() or ".." in Path(place).parts:
         raise UsageError(f"--folder {place} leaves the corpus; give a place below it")
-    case = case_from_arrays(_load(arrays), **options)
-    file = CaseFile(case=case, state="seed", origin=Origin(title=title, link=link, note=note))
+    origin = Origin(title=title, link=link, note=note)
+    if source.suffix == ".json":
+        _refuse_options(context, source)
+        file = read(source)
+        file = replace(file, origin=origin) if origin != Origin() else file
+    else:
+        found = _variables(source) if source.suffix == ".py" else _load(source)
+        if isinstance(found, Case):
+            _refuse_options(context, source)
+        case = found if isinstance(found, Case) else case_from_arrays(found, **options)
+        file = CaseFile(case=case, state="seed", origin=origin)
     click.echo(Corpus(folder).add(file, folder=place, name=name))
+
+
+def _refuse_options(context: click.Context, source: Path) -> None:
+    """What a whole case says itself is not to be said again, perhaps otherwise."""
+    for name in ("channel_axis", "eps", "momentum", "inference", "loss"):
+        if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+            raise UsageError(f"--{name.replace('_', '-')}: {source} holds a whole case, which says that; leave it out")
 
 
 def case_from_arrays(
@@ -71,6 +99,21 @@ def case_from_arrays(
         cotangent="explicit" if "cotangent" in arrays else loss,
     )
     return Case(spec=spec, inputs=Inputs(**{name: array[np.newaxis] for name, array in arrays.items()}))
+
+
+def _variables(path: Path) -> Case | dict[str, Array]:
+    """The variable `case` of a Python file, which is run, or its arrays; raises UsageError where it has neither."""
+    variables = vars(loaded(path))
+    case = variables.get("case")
+    if isinstance(case, Case):
+        return case
+    arrays = {name: variables[name] for name in NAMES if variables.get(name) is not None}
+    if "x" not in arrays:
+        raise UsageError(f"{path} has neither x nor case, a bnfuzz.Case; name the arrays {', '.join(NAMES)}")
+    try:
+        return {name: _as_format(np.asarray(value)) for name, value in arrays.items()}
+    except Exception as error:  # whatever a framework raises
+        raise UsageError(f"{path}: what it holds cannot be made NumPy arrays: {error}") from error
 
 
 def _load(path: Path) -> dict[str, Array]:

@@ -16,11 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from bnfuzz.casefile import CaseFile, State, dumps, from_finding, merged, read
 from bnfuzz.casefile.atomic import LEFTOVER, create_atomic, locked, make_folder, remove_leftovers, write_atomic
-from bnfuzz.casefile.exactarray import exact_bits
 from bnfuzz.casefile.versions import within
 from bnfuzz.corpus import known as known_findings
 from bnfuzz.corpus.known import KnownFinding
@@ -172,7 +169,7 @@ class Corpus:
         """Saves a case file below `folder` as <name>-<id>.json, or merges it into the file of the same case."""
         target = self.folder / folder
         stem = file_stem(name)
-        with self._writing():
+        with self.writing():
             present = self._current(file.id)
             if present is not None:
                 self._store(present.path, merged(present.file, file))
@@ -180,7 +177,7 @@ class Corpus:
             return self._create([target / f"{stem}-{file.id[:digits]}.json" for digits in (8, 16)], file)
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def writing(self) -> Iterator[None]:
         """One writer of this corpus at a time, who knows what the others have added."""
         make_folder(self.folder)
         with locked(self.folder / ".lock"):
@@ -222,6 +219,29 @@ class Corpus:
         self._problems.pop(path, None)
         return news
 
+    def supersede(self, path: Path, smaller: CaseFile, backend: str) -> Path:
+        """Puts a smaller case in the place of what one backend's finding put into a file; where it is now.
+
+        A file of that backend alone gives way: a curated one keeps its name. Others keep what other backends showed.
+        """
+        entry = self._take(path)
+        if entry is not None and entry.id == smaller.id:
+            self.replace(path, replace(entry, descent=smaller.descent))
+            return path
+        name = portable(backend)
+        place = path.parent.relative_to(self.folder)
+        if entry is None:
+            return self.add(smaller, folder=str(place), name=path.stem)
+        alone = all(expectation.backend == name for expectation in entry.expectations)
+        if alone and self.folder / FOUND not in path.parents:
+            self.replace(path, smaller)
+            return path
+        # First the new, then the old: a kill in between leaves both.
+        new = self.add(smaller, folder=str(place), name=_without_id(path.stem, entry.id))
+        if new != path:
+            self.withdraw(path, backend)
+        return new
+
     def withdraw(self, path: Path, backend: str) -> None:
         """Takes what one backend's finding put into a file out of it; the file goes when nothing else is left."""
         entry = self._take(path)
@@ -237,12 +257,12 @@ class Corpus:
 
     def set_state(self, path: Path, state: State) -> None:
         """Writes another state into the file at `path`."""
-        with self._writing():
+        with self.writing():
             self._store(path, replace(read(path), state=state))
 
     def replace(self, path: Path, file: CaseFile) -> None:
         """Writes `file` in place of what is at `path` (a shrunk case in place of the original)."""
-        with self._writing():
+        with self.writing():
             self._store(path, file)
 
     def merge(self, source: Corpus) -> Merge:
@@ -251,7 +271,7 @@ class Corpus:
         A case that is here already gains the expectations it lacks and keeps its state and place.
         """
         added, extended, unchanged = [], [], []
-        with self._writing():
+        with self.writing():
             for entry in source.entries:
                 present = self._current(entry.file.id)
                 if present is None:
@@ -263,18 +283,6 @@ class Corpus:
                 else:
                     unchanged.append(present.path)
         return Merge(tuple(added), tuple(extended), tuple(unchanged))
-
-    def prunable(self) -> tuple[Path, ...]:
-        """Open cases in found/ that are neither the worst nor the simplest of any of their signatures."""
-        found = self.folder / FOUND
-        candidates = [entry for entry in self.entries if entry.file.state == "open" and found in entry.path.parents]
-        groups: dict[str, list[Entry]] = {}
-        for entry in candidates:
-            for signature in entry.file.signatures:
-                groups.setdefault(signature, []).append(entry)
-        kept = {max(group, key=lambda entry: entry.file.severity).path for group in groups.values()}
-        kept |= {min(group, key=lambda entry: _complexity(entry.file)).path for group in groups.values()}
-        return tuple(entry.path for entry in candidates if entry.file.signatures and entry.path not in kept)
 
     def remove(self, path: Path) -> None:
         """Deletes a case file of this corpus."""
@@ -298,7 +306,7 @@ def file_stem(name: str) -> str:
     return stem[:80] or "case"
 
 
-def _complexity(file: CaseFile) -> tuple[int, int, int]:
-    """Elements, axes, distinct values of x: what makes a case harder to grasp."""
-    spec = file.case.spec
-    return (spec.size * len(spec.steps), spec.rank, len(np.unique(exact_bits(file.case.inputs.x))))
+def _without_id(stem: str, case_id: str) -> str:
+    """The start of a file's name, before the id of its case."""
+    start, dash, end = stem.rpartition("-")
+    return start if dash and len(end) >= 8 and case_id.startswith(end) else stem

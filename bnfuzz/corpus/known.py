@@ -148,3 +148,49 @@ def dumps(entry: KnownFinding) -> str:
             escaped = value.replace("\\", "\\\\").replace('"', '\\"')
             lines.append(f'{field.name} = "{escaped}"')
     return "\n".join(lines) + "\n"
+
+
+HEADER = re.compile(r"^\s*\[\[\s*finding\s*\]\]")
+
+
+def remove(path: str | Path, entry: KnownFinding) -> None:
+    """Takes an entry out of a known.toml, with the comment right above it; all else is kept as it is written.
+
+    Raises UsageError where the file has no such entry, or is written so that the entry's lines cannot be told.
+    """
+    path = Path(path)
+    make_folder(path.parent)
+    with locked(path.parent / ".lock"):
+        present = read(path)
+        if entry not in present:
+            raise UsageError(f"{path}: no entry says this of {entry.signature}; nothing to take out")
+        number = present.index(entry)
+        text = _without(path.read_text("utf-8"), number)
+        try:
+            left = loads(text, path)
+        except UsageError:
+            left = None
+        if left != present[:number] + present[number + 1 :]:
+            raise UsageError(f"{path}: the lines of finding {number + 1} cannot be told from others; edit it by hand")
+        write_atomic(path, text)
+
+
+def _without(text: str, number: int) -> str:
+    """The text without its entry of that number (from 0), if every `[[finding]]` that starts a line starts one."""
+    lines = text.splitlines(keepends=True)
+    heads = [i for i, line in enumerate(lines) if HEADER.match(line)]
+    if number >= len(heads):
+        return text
+    starts = [_comment_above(lines, head) for head in heads]
+    start, end = starts[number], [*starts, len(lines)][number + 1]
+    # What stands apart below the entry belongs to nobody, and stays.
+    last = max((i for i in range(heads[number], end) if lines[i].strip() and lines[i][0] != "#"), default=start)
+    return "".join(lines[:start]) + "".join(lines[last + 1 :]).lstrip("\n" if start == 0 else "")
+
+
+def _comment_above(lines: list[str], head: int) -> int:
+    start = head
+    while start and lines[start - 1].startswith("#"):
+        start -= 1
+    # One at the top of the file speaks of all of it.
+    return head if start == 0 else start

@@ -24,6 +24,7 @@ from bnfuzz.case import Case, Inputs, batch_norm_spec
 from bnfuzz.casefile import CaseFile, dumps, from_finding, read
 from bnfuzz.casefile.atomic import LEFTOVER
 from bnfuzz.corpus import Corpus, case_paths, file_stem
+from bnfuzz.corpus.upkeep import prunable
 from bnfuzz.errors import InfrastructureError, UsageError
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import Verdict
@@ -300,9 +301,9 @@ def test_prune_keeps_the_worst_and_the_simplest_of_each_signature(tmp_path: Path
     fixed = corpus.add_finding(finding(5, severity=3, rows=8))
     corpus.set_state(fixed, "fixed")
     corpus.add(from_finding(finding(6, severity=3, rows=8)), folder="reports")
-    assert corpus.prunable() == (middle,)
+    assert prunable(corpus) == (middle,)
     corpus.remove(middle)
-    assert Corpus(tmp_path).prunable() == ()
+    assert prunable(Corpus(tmp_path)) == ()
     assert len(Corpus(tmp_path).entries) == 5
 
 
