@@ -10,6 +10,7 @@ shrunk, and saved in place of what was found.
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -22,11 +23,15 @@ from bnfuzz.campaign.sightings import CLEARER, Judge, Settled, Sighting, confirm
 from bnfuzz.case import OUTPUT_NAMES
 from bnfuzz.corpus import Corpus
 from bnfuzz.corpus.known import KnownFinding
+from bnfuzz.diagnosis.explain import explain_case
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import FAILING, Verdict
 from bnfuzz.shrink.findings import shrink_finding
 from bnfuzz.shrink.related import shrink_related
 from bnfuzz.signature import first_failing
+
+EXPLAIN_SECONDS = 2.0
+"""A cause is looked for only where so much of a finding's time is left."""
 
 CONVINCING = 100.0
 """Below this severity a shrunk case is kept only where it is no larger than the one that was found first."""
@@ -257,7 +262,11 @@ class Discoveries:
 
 
 def shrunk(pool: Pool, first: Finding, clearer: Finding | None, judge: Judge, *, seconds: float) -> Finding | None:
-    """A small case of the same fault, from its clearest trial where that is confirmed; None where none convinces."""
+    """A small case of the same fault, from its clearest trial where that is confirmed; None where none convinces.
+
+    What explains it is looked for in what is left of the time, and may take a little longer.
+    """
+    deadline = time.monotonic() + seconds
     shrink = shrink_finding if judge == "reference" else shrink_related
     starts = [first]
     if clearer is not None:
@@ -267,8 +276,16 @@ def shrunk(pool: Pool, first: Finding, clearer: Finding | None, judge: Judge, *,
     for start in starts:
         smaller = shrink(pool, start, seconds=seconds / len(starts))
         if smaller.confirmed and (_convinces(smaller) or smaller.case.spec.size <= first.case.spec.size):
-            return smaller
+            return _explained(pool, smaller, judge, deadline)
     return None
+
+
+def _explained(pool: Pool, finding: Finding, judge: Judge, deadline: float) -> Finding:
+    """The finding with its cause, where there is time to look for it and one is found."""
+    if judge != "reference" or time.monotonic() + EXPLAIN_SECONDS > deadline:
+        return finding
+    explanation = explain_case(pool, finding.backend, finding.case)
+    return replace(finding, cause=explanation.sentence) if explanation.known else finding
 
 
 def _convinces(finding: Finding) -> bool:

@@ -96,11 +96,15 @@ def discovery_line(discovery: Discovery) -> str:
     first, spec = discovery.first, discovery.finding.case.spec
     where = f"  {discovery.path.name}" if discovery.path else ""
     size = f"{spec.size} values"
-    why = f"  ({first.why})" if first.why else ""
+    why = f"  ({discovery.finding.cause or first.why})" if discovery.finding.cause or first.why else ""
+    others = [name for name in OUTPUT_NAMES if name in discovery.outputs - {first.output}]
+    too = f"  fails {', '.join(others)} too" if others else ""
+    before = [signature.split("/") for signature in discovery.earlier[-1:] if not discovery.shrunk]
+    was = "".join(f"  (until now {output} {kind})" for _, _, _, _, output, kind, *_ in before)
     word = "SHRUNK" if discovery.shrunk else "NEW"
     # A call that failed has no bound to be measured by.
     far = f"{first.severity:.3g} bounds, " if first.severity else ""
-    return f"{word} {discovery.finding.signature}  {far}{size}{why}{where}"
+    return f"{word} {discovery.finding.signature}  {far}{size}{why}{too}{was}{where}"
 
 
 def known_lines(report: Report) -> list[str]:
