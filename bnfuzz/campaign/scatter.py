@@ -59,6 +59,11 @@ class Point:
         """A number that is as good as random, and the same for the same trial."""
         return zlib.crc32(f"{self.backend}/{self.output}/{self.what}/{self.seed}/{self.trial}".encode())
 
+    @property
+    def rank(self) -> tuple[float, int, float, str]:
+        """The larger is kept."""
+        return self.severity, self.priority, self.kappa, self.kind
+
 
 @dataclass
 class FormatTally:
@@ -125,10 +130,14 @@ class Scatter:
         peaks, sample = self._peaks.setdefault(key, {}), self._sample.setdefault(key, {})
         place = (point.decade, point.kind)
         known = peaks.get(place)
-        if known is None or (point.severity, point.priority) > (known.severity, known.priority):
+        if known is None or point.rank > known.rank:
             peaks[place] = point
         priority = point.priority
-        if len(sample) < SAMPLE or priority < max(sample):
+        same = sample.get(priority)
+        if same is not None:
+            # Another step of the same trial.
+            sample[priority] = max(same, point, key=lambda one: one.rank)
+        elif len(sample) < SAMPLE or priority < max(sample):
             sample[priority] = point
             if len(sample) > SAMPLE:
                 del sample[max(sample)]
