@@ -69,7 +69,10 @@ def _story(corpus: Corpus, entry: Entry, backend: str, done: Again) -> Iterator[
     before, after = entry.file.case.spec, done.file.case.spec
     path = corpus.supersede(entry.path, done.file, backend)
     more = "nothing is left to try" if done.finished else "stopped by the clock: shrink it again to go on"
-    values = f"{counted(before.size, 'value')} to {after.size}" if done.steps else f"{counted(before.size, 'value')}"
-    yield f"{title}: {values} in {counted(len(done.steps), 'step')}; {more}"
+    if done.steps:
+        did = f"{counted(before.size, 'value')} to {after.size} in {counted(len(done.steps), 'step')}"
+    else:
+        did = "no smaller one yet" if not done.finished else "no smaller one"
+    yield f"{title}: {did}; {more}"
     yield from (f"  {step}" for step in done.steps)
     yield f"  {path}"
