@@ -145,9 +145,8 @@ def _known(outputs: Mapping[str, object]) -> Arrays:
 
 
 def _absent(like: Array) -> Array:
-    missing = np.empty_like(like)
-    missing.view(np.uint8)[...] = 0xFF
-    return missing
+    # In C order whatever the output's own: the bytes of another order, or of no axis, cannot be viewed one by one.
+    return np.full(like.nbytes, 0xFF, np.uint8).view(like.dtype).reshape(like.shape)
 
 
 def is_absent(array: Array) -> bool:
