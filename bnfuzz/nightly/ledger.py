@@ -66,7 +66,7 @@ class Ledger:
             self._rows[signature] = replace(
                 row,
                 standing=standing,
-                note=note,
+                note=note or (row.note if standing == "new" else ""),
                 last_night=self.number,
                 version=version,
                 severity=row.severity if severity is None else severity,

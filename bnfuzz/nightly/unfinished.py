@@ -81,10 +81,14 @@ def _replace_in(corpus: Corpus, row: Tracked, file: CaseFile, smaller: Finding) 
 
 
 def explain_rest(ledger: Ledger, store: Store, pool: Pool, backends: tuple[str, ...], over: Callable[[], bool]) -> None:
-    """Looks for the cause of open findings that have none, what needs attention first, until time is `over`."""
+    """Looks for the cause of open findings that have none, what needs attention first, until time is `over`.
+
+    One that nothing explained is looked at again only when it has changed.
+    """
     for row in ledger.rows:
-        file = store.case_of(row)
-        if row.cause or not row.open or row.backend not in backends or file is None or over():
+        due = row.open and not row.cause and (not row.issue or row.standing in ("new", "back", "changed"))
+        file = store.case_of(row) if due and row.backend in backends else None
+        if file is None or over():
             continue
         explanation = explain_case(pool, row.backend, file.case)
         if explanation.known:

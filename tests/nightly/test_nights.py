@@ -1,0 +1,142 @@
+"""Nights in a row: what is found is told once, kept without doubling, and said to be fixed when it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bnfuzz.casefile import read
+from bnfuzz.night import NightReport
+from bnfuzz.nightly import run
+from bnfuzz.nightly.store import Store
+from tests.nightly.conftest import SHIFTED, SOUND
+
+Night = Callable[..., NightReport]
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_finding_is_told_once_fixed_once_and_told_again_when_it_is_back(
+    night: Night, mine: Path, tmp_path: Path
+) -> None:
+    mine.write_text(SHIFTED)
+    first = night(seed=1)
+    assert first.exit_code == 1
+    assert {row.standing for row in first.findings} == {"new"}
+    signatures = {row.signature for row in first.findings}
+    assert any(signature.startswith("v1/target:mine.py:norm/") for signature in signatures)
+    issues, cases, found = (files(tmp_path / name) for name in ("night/issues", "night/cases", "corpus/found"))
+    assert len([name for name in issues if name.endswith(".md")]) == len(cases) == len(found) == len(first.findings)
+
+    second = night(seed=1)
+    assert second.exit_code == 0
+    assert not second.news
+    assert signatures <= {row.signature for row in second.findings if row.standing == "same"}
+    assert files(tmp_path / "night/issues") == issues
+    assert files(tmp_path / "night/cases") == cases
+    assert files(tmp_path / "corpus/found") == found
+    assert all("last seen in night 2" in (tmp_path / "night/issues" / row.issue).read_text() for row in second.findings)
+
+    mine.write_text(SOUND)
+    told: list[str] = []
+    third = night(told, seed=1)
+    assert third.exit_code == 0
+    assert {row.standing for row in third.findings} == {"gone"}
+    for row in third.findings:
+        assert row.note.startswith("fixed in this version: mine.py ")
+        assert row.version in row.note
+        assert "fixed in this version" in (tmp_path / "night/issues" / row.issue).read_text()
+        assert any(row.signature in line and "fixed in this version" in line for line in told)
+    assert "fixed in this version: mine.py" in (tmp_path / "night/summary.md").read_text()
+    assert {read(path).state for path in (tmp_path / "corpus/found").iterdir()} == {"fixed"}
+
+    mine.write_text(SHIFTED)
+    fourth = night(seed=1)
+    assert fourth.exit_code == 1
+    assert signatures & {row.signature for row in fourth.findings if row.standing == "back"}
+
+    state = Store(tmp_path / "night").load()
+    assert [one.number for one in state.nights] == [1, 2, 3, 4]
+    assert [bool(one.counts.new + one.counts.back) for one in state.nights] == [True, False, False, True]
+    assert len({row.signature for row in state.findings}) == len(state.findings)
+
+
+@pytest.mark.usefixtures("quick_texts")
+@pytest.mark.parametrize("place", ["_hunt", "_finish_findings"])
+def test_what_an_interrupted_night_found_is_told_by_the_next(
+    night: Night, mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    mine.write_text(SHIFTED)
+
+    def killed(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(run._Night, place, killed)
+        with pytest.raises(KeyboardInterrupt):
+            night(seed=2)
+    assert not (tmp_path / "night/state.json").exists()
+    saved = (tmp_path / "corpus/found").exists()
+    assert saved == (place == "_finish_findings")
+
+    told: list[str] = []
+    after = night(told, seed=2)
+    assert after.exit_code == 1
+    assert after.night.number == 1
+    assert any("interrupted" in line for line in told)
+    assert {row.standing for row in after.findings} == {"new"}
+    assert {row.note for row in after.findings} == {"found by a night that was interrupted" if saved else ""}
+
+
+@pytest.mark.usefixtures("quick_texts")
+def test_a_fresh_checkout_does_not_find_anew_what_the_state_has(night: Night, mine: Path, tmp_path: Path) -> None:
+    mine.write_text(SHIFTED)
+    first = night(seed=1)
+    for path in (tmp_path / "corpus/found").iterdir():
+        path.unlink()
+    second = night(seed=1)
+    assert second.exit_code == 0
+    assert {row.signature for row in first.findings} <= {row.signature for row in second.findings}
+
+
+@pytest.mark.usefixtures("quick_texts")
+def test_new_only_tells_what_the_state_lacks_and_leaves_it_as_it_is(night: Night, mine: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.py"
+    other.write_text(SHIFTED)
+    mine.write_text(SHIFTED)
+    assert night(seed=1).exit_code == 1
+    state = (tmp_path / "night/state.json").read_bytes()
+    known = night(seed=1, new_only=True)
+    assert known.exit_code == 0
+    assert known.findings == ()
+    both = night(cases=128, seed=1, new_only=True, backends=(f"target:{mine}:norm", f"target:{other}:norm"))
+    assert both.exit_code == 1
+    assert {row.backend for row in both.findings} == {f"target:{other}:norm"}
+    assert (tmp_path / "night/state.json").read_bytes() == state
+    assert not (tmp_path / "night/flight.json").exists()
+
+
+@pytest.mark.usefixtures("quick_texts")
+def test_a_planted_fault_that_is_lost_makes_the_night_worthless(night: Night, tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus/known.toml").write_text(
+        '[[finding]]\nsignature = "v1/target:*"\nreason = "swallows whatever comes"\n'
+    )
+    lost = night(seed=1)
+    assert lost.exit_code == 3
+    assert not lost.night.planted.arrived
+    assert "known.toml may swallow everything" in lost.night.troubles[0]
+    assert "Not to be trusted" in (tmp_path / "night/summary.md").read_text()
+    assert "Not to be trusted" in (tmp_path / "night/page.html").read_text()
+    assert 'type="infrastructure"' in (tmp_path / "night/junit.xml").read_text()
+
+
+@pytest.mark.usefixtures("quick_texts")
+def test_the_budget_of_time_is_kept(night: Night) -> None:
+    report = night(seed=1, cases=None, minutes=0.1)
+    assert report.night.judged > 0
+    assert report.night.budget == "0.1 minutes"
