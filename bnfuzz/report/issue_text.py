@@ -172,7 +172,7 @@ def _cause(first: Verdict | None, facts: Facts) -> Iterator[str]:
         why = first.why if first is not None else ""
         yield f"{escaped(f'Explained by this formula: {why}' if why else 'No known cause')}."
         return
-    yield f"{escaped(explanation.sentence[:1].upper() + explanation.sentence[1:])}."
+    yield f"{escaped(explanation.sentence)}."
     evidence = [line for cause in explanation.causes[:1] for line in cause.evidence]
     if evidence:
         yield "\n".join(f"- {escaped(line)}" for line in evidence)

@@ -20,7 +20,7 @@ def jax_parts(request: Request, forward: str, *, imports: tuple[str, ...] = (), 
     switches = (ON_THE_CPU, WIDE) if "float64" in request.spec.formats else (ON_THE_CPU,)
     rest = _differentiated(request, jit=jit) if request.backward else _plain(request, jit=jit)
     return Parts(
-        imports=(*IMPORTS, *imports, *switches),
+        imports=(*IMPORTS, *switches, *imports),
         body=f"{forward}\n\n{rest}\n{OBSERVED}",
         half=lambda name: f"{name}.astype(jnp.bfloat16)",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import sys
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def imports_of(path: Path, *names: str) -> tuple[str, ...]:
     """Lines that import the names from the file, whatever it is called."""
     module = path.stem
     first = f'sys.path.insert(0, "")  # this script is run in the folder of {path.name}'
-    if module.isidentifier() and module not in TAKEN | sys.stdlib_module_names:
+    if module.isidentifier() and not keyword.iskeyword(module) and module not in TAKEN | sys.stdlib_module_names:
         return (first, f"from {module} import {', '.join(names)}")
     load = f"tested = runpy.run_path({path.name!r})"
     return ("import runpy", first, load, *(f'{name} = tested["{name}"]' for name in names))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePath
 from types import MappingProxyType
 
 from bnfuzz.backends import registry
@@ -44,7 +45,8 @@ WRITERS = MappingProxyType(
 def writer_of(backend: str) -> Writer:
     """The writer of a backend by its name, versions and targets included; raises UsageError where there is none."""
     if backend.startswith(registry.TARGET):
-        return Writer(parsed(backend)[1], partial(target.parts, name=backend))
+        file, function, _ = parsed(backend)
+        return Writer(f"{function} of {PurePath(file).name}", partial(target.parts, name=backend))
     label = backend.partition("@")[0]
     if label not in WRITERS:
         raise UsageError(f"backend {backend!r}: no script can be written for it; one can for {', '.join(WRITERS)}")
