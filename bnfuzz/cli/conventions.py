@@ -14,6 +14,7 @@ from bnfuzz.backends.pool import Limits, Pool
 from bnfuzz.corpus import Corpus
 from bnfuzz.diagnosis import departures
 from bnfuzz.diagnosis.card import Card, conventions_card
+from bnfuzz.diagnosis.probes import PROBES
 from bnfuzz.errors import UsageError
 from bnfuzz.report.cards import card_lines, cards_table
 
@@ -55,7 +56,7 @@ def conventions(
     cards: list[Card] = []
     with Pool(Limits(call_seconds=timeout, compile_seconds=COMPILE_TIMEOUTS * timeout)) as pool:
         for name in names or registry.available():
-            card = conventions_card(pool, name, tick=_ticker(name))
+            card = conventions_card(pool, name, probes=PROBES, tick=_ticker(name))
             _clear()
             cards.append(card)
             if not (as_json or as_table):

@@ -8,6 +8,7 @@ import numpy as np
 
 from bnfuzz.case import Case, Spec
 from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.probes.eps_place import require_formula
 from bnfuzz.diagnosis.probes.hypotheses import expect, standing
 from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
 from bnfuzz.diagnosis.probes.subject import Subject, columns_of, inputs_of, refusal
@@ -27,6 +28,7 @@ def look(subject: Subject) -> Seen:
     if not lowest <= CUBE.ndim <= highest:
         raise CannotTell(f"x of rank 3 is not accepted, only {lowest}..{highest}")
     right: list[int] = []
+    require_formula(subject)
     words = []
     case: Case | None = None
     for axis in ASKED:

@@ -15,6 +15,7 @@ from bnfuzz import formats
 from bnfuzz.backends.pool import Reply
 from bnfuzz.case import Case, Inputs, Spec
 from bnfuzz.conventions import Conventions, FormatTriple
+from bnfuzz.diagnosis.probes.eps_place import require_formula
 from bnfuzz.diagnosis.probes.hypotheses import expect, ratio, raw
 from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
 from bnfuzz.diagnosis.probes.subject import CHANNELS, ROWS, Subject, inputs_of, refusal
@@ -31,6 +32,7 @@ def triples(half: FormatName) -> tuple[FormatTriple, ...]:
 
 
 def look(subject: Subject, half: FormatName) -> Seen:
+    require_formula(subject)
     words: list[str] = []
     found: dict[FormatTriple, str] = {}
     cases: dict[FormatTriple, Case] = {}

@@ -8,6 +8,7 @@ import numpy as np
 
 from bnfuzz.case import Case, Inputs, Mode, Spec
 from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.probes.eps_place import require_formula
 from bnfuzz.diagnosis.probes.hypotheses import Expected, expect, standing
 from bnfuzz.diagnosis.probes.numbers import power
 from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
@@ -25,6 +26,7 @@ REFUSED = "refused"
 
 def look(subject: Subject) -> Seen:
     subject.settable("eps")
+    require_formula(subject)
     small, small_words, _ = _tried(subject, SMALL, 2.0**-20, "training")
     zero, zero_words, case = _tried(subject, 0.0, 1.0, "training")
     negative, negative_words, _ = _tried(subject, NEGATIVE, 1.0, "training")

@@ -12,11 +12,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from bnfuzz.case import Case
-from bnfuzz.diagnosis.probes.hypotheses import expect, joined, predictions, the_one
+from bnfuzz.case import Array, Case
+from bnfuzz.diagnosis.probes.hypotheses import Alternatives, expect, joined, predictions, standing, the_one
 from bnfuzz.diagnosis.probes.numbers import power
-from bnfuzz.diagnosis.probes.row import Probe, Seen
+from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
 from bnfuzz.diagnosis.probes.subject import Subject, alternating, inputs_of
+from bnfuzz.judge.unstable import REPRODUCES
 
 INSIDE = "inside the root"
 
@@ -29,9 +30,13 @@ PLACES: Mapping[str, Callable[[float, float], float]] = MappingProxyType(
         "a lower limit of the variance": lambda a, eps: max(eps - a * a, 0.0),
         "a lower limit of the root": lambda a, eps: max(eps * eps - a * a, 0.0),
         "nowhere": lambda a, eps: 0.0,
+        "ignored for 1e-5": lambda a, eps: 1e-5,
+        "ignored for 1e-3": lambda a, eps: 1e-3,
     }
 )
 """Place -> ε' of (a, ε)."""
+
+ELSEWHERE = "none of the known places"
 
 
 def look(subject: Subject) -> Seen:
@@ -49,11 +54,32 @@ def look(subject: Subject) -> Seen:
             ]
         )
         for place, inside in PLACES.items()
+        if spec.eps is not None or not place.startswith("ignored")
     }
-    observed = the_one(alternatives, y)
-    shown = {place: alternatives[place] for place in dict.fromkeys((observed, INSIDE, "added to the root"))}
+    # Nothing but the formula itself is at work here: where no place fits, it is the formula that is not kept, or its
+    # root is inaccurate.
+    observed = the_one(alternatives, y) if standing(alternatives, y) else nearest(alternatives, y)
+    shown = {
+        place: alternatives[place]
+        for place in dict.fromkeys((observed, INSIDE, "added to the root"))
+        if place in alternatives
+    }
     evidence = f"x = ±{power(sizes[0])} and ±{power(sizes[1])}, eps = {eps:g}: {predictions(shown, y)}"
     return Seen(observed=observed, evidence=evidence, case=Case(spec=spec, inputs=inputs.trial(1)))
+
+
+def nearest(alternatives: Alternatives, y: Array) -> str:
+    """The place that y is REPRODUCES times closer to than to any other, if beyond its bounds; else ELSEWHERE."""
+    distances = {place: float(np.max(expected.error(y))) for place, expected in alternatives.items()}
+    first, second, *_ = sorted(distances, key=lambda place: distances[place])
+    return first if REPRODUCES * distances[first] <= distances[second] else ELSEWHERE
+
+
+def require_formula(subject: Subject) -> None:
+    """CannotTell where y is not x̂ of the formula at all: whatever else is read off y would be read wrongly."""
+    place = subject.known("place of eps", lambda: look(subject).observed)
+    if place != INSIDE:
+        raise CannotTell(f"y is not (x − mean)/√(variance + eps) to begin with (eps is {place})")
 
 
 PROBES = (Probe(name="place of eps", look=look, documented=lambda conventions: INSIDE),)

@@ -10,7 +10,7 @@ import numpy as np
 from bnfuzz import formats
 from bnfuzz.case import Array, Case, Inputs, Spec
 from bnfuzz.conventions import Conventions
-from bnfuzz.diagnosis.probes.hypotheses import Expected, expect, the_one
+from bnfuzz.diagnosis.probes.hypotheses import Expected, expect, fits, the_one
 from bnfuzz.diagnosis.probes.numbers import NARROWER, constant, power
 from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
 from bnfuzz.diagnosis.probes.subject import CHANNELS, INEXACT, Subject, alternating, columns_of, inputs_of
@@ -34,6 +34,8 @@ def default(subject: Subject) -> Seen:
         f"so eps is in [{low!r}, {high!r}]"
     )
     agrees = low <= stated <= high
+    if not agrees and not fits(expect(spec, inputs, subject.conventions, "y", eps=(low + high) / 2), y):
+        raise CannotTell(f"no one eps inside the root gives y for every x: {evidence}")
     observed = said(stated) if agrees else constant(low, high)
     return Seen(observed=observed, evidence=evidence, agrees=agrees, case=Case(spec=spec, inputs=inputs))
 

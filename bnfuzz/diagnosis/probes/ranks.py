@@ -6,6 +6,7 @@ import numpy as np
 
 from bnfuzz.case import MAX_RANK, Case
 from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.probes.eps_place import require_formula
 from bnfuzz.diagnosis.probes.hypotheses import expect, fits
 from bnfuzz.diagnosis.probes.row import Probe, Seen
 from bnfuzz.diagnosis.probes.subject import Subject, inputs_of, refusal
@@ -14,6 +15,7 @@ SIDES = (3, 3, 3, 1, 1, 1, 1, 1)
 
 
 def look(subject: Subject) -> Seen:
+    require_formula(subject)
     works: list[int] = []
     words: list[str] = []
     case: Case | None = None

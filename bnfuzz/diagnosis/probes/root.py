@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bnfuzz.case import Case
+from bnfuzz.diagnosis.probes.eps_place import require_formula
 from bnfuzz.diagnosis.probes.hypotheses import expect, ratio
 from bnfuzz.diagnosis.probes.row import Probe, Seen
 from bnfuzz.diagnosis.probes.subject import CHANNELS, Subject, alternating, inputs_of
@@ -15,6 +16,7 @@ ACCURATE = "within the bound"
 
 
 def look(subject: Subject) -> Seen:
+    require_formula(subject)
     bits = (subject.format.precision - 2) // 2
     granule = 2.0**-bits
     spec = subject.spec()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -43,6 +44,13 @@ class Subject:
     pool: Pool
     name: str
     _hung: list[str] = field(default_factory=list)
+    _known: dict[str, str] = field(default_factory=dict)
+
+    def known(self, question: str, find: Callable[[], str]) -> str:
+        """An answer that several probes build upon, found once."""
+        if question not in self._known:
+            self._known[question] = find()
+        return self._known[question]
 
     @cached_property
     def conventions(self) -> Conventions:

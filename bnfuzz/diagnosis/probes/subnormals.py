@@ -10,6 +10,7 @@ from functools import partial
 
 from bnfuzz.case import Case
 from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.probes.eps_place import require_formula
 from bnfuzz.diagnosis.probes.hypotheses import expect, fits
 from bnfuzz.diagnosis.probes.numbers import power
 from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
@@ -20,6 +21,7 @@ KEPT, FLUSHED = "kept", "become 0"
 
 def look(subject: Subject, of: str) -> Seen:
     subject.settable("eps")
+    require_formula(subject)
     # Half way from the smallest normal number to the smallest subnormal one.
     depth = subject.format.precision // 2
     tiny = subject.format.smallest_normal * 2.0**-depth
