@@ -58,7 +58,8 @@ def compare(
     """Are A and B the same batch norm up to rounding? If not, by what do they differ; if so, why do the numbers?
 
     A and B are backends, or functions of yours: FILE.py:FUNCTION, perhaps with @FRAMEWORK at the end. CASE is a case
-    file, or a file of arrays as `bnfuzz corpus add` reads them; without one the inputs are drawn, gamma 1 and beta 0.
+    file, or a file of arrays (.npz, .py) as `bnfuzz corpus add` reads them; without one the inputs are drawn, gamma 1
+    and beta 0.
 
     Exit code 0: the same function up to rounding. 1: they differ. 2: bad arguments.
     """

@@ -12,14 +12,14 @@ import numpy as np
 
 from bnfuzz import formats
 from bnfuzz.case import Array, Case, Cotangent, Inputs, Spec, batch_norm_spec, expected_arrays
-from bnfuzz.cli.corpus import resolve
-from bnfuzz.cli.corpus_add import _load, case_from_arrays
+from bnfuzz.cli.cases import resolve
+from bnfuzz.cli.corpus_add import case_from_arrays, held
 from bnfuzz.conventions import Conventions
 from bnfuzz.corpus import Corpus
 from bnfuzz.errors import UsageError
 from bnfuzz.formats import FormatName
 
-ARRAYS = (".npz",)
+ARRAYS = (".npz", ".py")
 COTANGENTS = ("normal", "ones", "sum", "mean_square")
 DEFAULT_SHAPE = "8,3,4,4"
 VALUES = "normal, normal:MEAN:DEVIATION or uniform:LOW:HIGH"
@@ -73,26 +73,28 @@ def drawn_case(
 
 
 def stored_case(path: str, folder: Path, stated: Sequence[Conventions], asked: Asked) -> Case:
-    """The case of a case file, or of a file of arrays; eps and momentum where given."""
+    """The case of a case file, or of a file of arrays as `corpus add` reads it; eps and momentum where given."""
     file = Path(path)
     if file.suffix in ARRAYS:
         if not file.is_file():
             raise UsageError(f"there is no file {path}; give a case file, or a file of arrays ({', '.join(ARRAYS)})")
-        arrays = _load(file)
-        return case_from_arrays(
-            arrays,
-            channel_axis=_channel_axis(stated, asked.channel_axis, arrays["x"].ndim),
-            eps=asked.eps,
-            momentum=asked.momentum,
-            inference=asked.inference,
-            loss="sum",
-        )
+        found = held(file)
+        if not isinstance(found, Case):
+            return case_from_arrays(
+                found,
+                channel_axis=_channel_axis(stated, asked.channel_axis, found["x"].ndim),
+                eps=asked.eps,
+                momentum=asked.momentum,
+                inference=asked.inference,
+                loss="sum",
+            )
+    else:
+        found = resolve(Corpus(folder), path).file.case
     if asked.inference or asked.channel_axis is not None:
-        raise UsageError("--inference and --channel-axis are part of a case file; leave them out, or give arrays")
-    case = resolve(Corpus(folder), path).file.case
+        raise UsageError("--inference and --channel-axis are part of a whole case; leave them out, or give arrays")
     given: dict[str, Any] = {"eps": asked.eps, "momentum": asked.momentum}
-    spec = replace(case.spec, **{name: value for name, value in given.items() if value is not None})
-    return Case(spec=spec, inputs=case.inputs)
+    spec = replace(found.spec, **{name: value for name, value in given.items() if value is not None})
+    return Case(spec=spec, inputs=found.inputs)
 
 
 def completed(case: Case, stated: Sequence[Conventions]) -> Case:

@@ -57,7 +57,7 @@ def add(
         file = read(source)
         file = replace(file, origin=origin) if origin != Origin() else file
     else:
-        found = _variables(source) if source.suffix == ".py" else _load(source)
+        found = held(source)
         if isinstance(found, Case):
             _refuse_options(context, source)
         case = found if isinstance(found, Case) else case_from_arrays(found, **options)
@@ -99,6 +99,11 @@ def case_from_arrays(
         cotangent="explicit" if "cotangent" in arrays else loss,
     )
     return Case(spec=spec, inputs=Inputs(**{name: array[np.newaxis] for name, array in arrays.items()}))
+
+
+def held(source: Path) -> Case | dict[str, Array]:
+    """What a .py file (which is run) or an .npz file holds; raises UsageError where that is no case and no x."""
+    return _variables(source) if source.suffix == ".py" else _load(source)
 
 
 def _variables(path: Path) -> Case | dict[str, Array]:

@@ -63,10 +63,13 @@ def test_a_built_in_backend_on_one_side(compare: Compare) -> None:
 def test_a_stored_case_and_a_file_of_arrays(compare: Compare, write_case: Callable[..., Path], tmp_path: Path) -> None:
     x = np.array([[1.0, 2.0], [3.0, 5.0], [4.0, -1.0]], np.float32)
     np.savez(tmp_path / "arrays.npz", x=x, cotangent=x * 2)
-    for case in (write_case("a.json"), "arrays.npz"):
+    (tmp_path / "arrays.py").write_text(f"x = {x.tolist()}\nimport numpy\nx = numpy.array(x, 'float32')\n")
+    for case in (write_case("a.json"), "arrays.npz", "arrays.py"):
         done = compare("numpy", "five.py:batch_norm", str(case), "--eps", "1e-5")
         assert done.exit_code == 0, done.output
         assert "x: [[" in done.output
+    refused = compare("numpy", "numpy", str(write_case("a.json")), "--inference")
+    assert (refused.exit_code, "are part of a whole case" in refused.output) == (2, True)
 
 
 def test_the_channel_axis_is_that_of_the_functions(compare: Compare) -> None:
@@ -104,7 +107,6 @@ def test_the_text_fits_a_screen(compare: Compare) -> None:
         (("numpy", "numpy", "a.npz"), "no file a.npz"),
         (("numpy", "numpy", "a1b2c3"), "no case of corpus"),
         (("numpy", "numpy", "a.npz", "--shape", "2,3"), "--shape 2,3 and CASE a.npz are both given"),
-        (("numpy", "numpy", "a1b2c3", "--inference"), "are part of a case file"),
         (("numpy", "numpy", "--timeout", "0"), "0"),
     ],
     ids=str,
