@@ -40,6 +40,8 @@ def look(subject: Subject, mode: Mode) -> Seen:
     y = subject.output("y", spec, inputs)
     expected = expect(spec, inputs, subject.conventions, "y")
     off = expected.error(y)
+    if not np.isfinite(off).all():
+        raise CannotTell("constant channels give NaN or infinity")
     count = int(np.count_nonzero(np.any(columns_of(spec, off)[0] > 0, axis=0)))
     evidence = (
         f"constant channels of about {constants[0]:g}: y is not beta in {count} of {CHANNELS}, "

@@ -8,7 +8,7 @@ from bnfuzz.case import Array, Case, Inputs, Outputs
 from bnfuzz.conventions import Conventions
 from bnfuzz.diagnosis.probes.hypotheses import expect, fits, standing
 from bnfuzz.diagnosis.probes.momentum import SENSES
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
+from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen, of_statistics
 from bnfuzz.diagnosis.probes.subject import Subject, inputs_of, refusal
 
 REFUSED = "refused"
@@ -79,7 +79,8 @@ def no_value(subject: Subject) -> Seen:
     told = "; ".join(f"{name} = {_shown(array)}" for name, array in reply.outputs.items() if array.size)
     stated = empty_documented(subject.conventions)
     parts = [EMPTY, *([statistics] if statistics else [])]
-    agrees = stated in (EMPTY, ", ".join(parts))
+    # "refused" says what is not asked for; what is accepted beside that departs from nothing.
+    agrees = stated in (REFUSED, EMPTY, ", ".join(parts))
     # No record says what a gradient of nothing is; the mathematics say 0.
     parts += [f"{name} NaN" for name in ("dgamma", "dbeta") if _nan(getattr(reply.outputs, name))]
     observed = ", ".join(parts)
@@ -100,7 +101,8 @@ def no_channel(subject: Subject) -> Seen:
     sizes = {name: array.size for name, array in reply.outputs.items()}
     filled = [name for name, size in sizes.items() if size]
     observed = f"{', '.join(filled)} not empty" if filled else EMPTY
-    return Seen(observed=observed, evidence=f"shape {spec.shape}: {', '.join(sizes)}", case=case)
+    evidence = f"shape {spec.shape}: {', '.join(sizes)}"
+    return Seen(observed=observed, evidence=evidence, agrees=not filled, case=case)
 
 
 def _shape(subject: Subject, n: int) -> tuple[int, ...]:
@@ -128,6 +130,13 @@ def _shown(array: Array) -> str:
     return ", ".join(f"{float(value):g}" for value in np.ravel(np.asarray(array, dtype=np.float64))[:COUNT])
 
 
+def single_variance_documented(conventions: Conventions) -> str:
+    """The documented rule for the running variance at n = 1; "" where training on one value is refused."""
+    if conventions.single_value == "refused":
+        return ""
+    return VARIANCES[conventions.single_value_variance if conventions.running_ddof else "biased"]
+
+
 def empty_documented(conventions: Conventions) -> str:
     """The documented rule for n = 0."""
     if conventions.empty == "refused":
@@ -151,9 +160,7 @@ PROBES = (
     Probe(
         name="running variance of one value",
         look=one_value_variance,
-        documented=lambda conventions: VARIANCES[
-            conventions.single_value_variance if conventions.running_ddof else "biased"
-        ],
+        documented=of_statistics(single_variance_documented),
     ),
     Probe(name="no value per channel", look=no_value, documented=empty_documented),
     Probe(

@@ -15,7 +15,7 @@ from bnfuzz.case import Array, Case, Inputs, Spec
 from bnfuzz.conventions import Conventions
 from bnfuzz.diagnosis.probes.hypotheses import Expected, expect, fits, the_one
 from bnfuzz.diagnosis.probes.numbers import NARROWER
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
+from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen, of_statistics
 from bnfuzz.diagnosis.probes.subject import CHANNELS, INEXACT, Subject, inputs_of
 
 Weighs = Literal["new", "old"]
@@ -119,12 +119,14 @@ PROBES = (
     Probe(
         name="momentum weighs",
         look=weighs,
-        documented=lambda conventions: f"the {conventions.momentum_weighs} statistic",
+        documented=of_statistics(lambda conventions: f"the {conventions.momentum_weighs} statistic"),
     ),
-    Probe(name="default momentum", look=default, documented=documented_default),
+    Probe(name="default momentum", look=default, documented=of_statistics(documented_default)),
     Probe(
         name="format of momentum",
         look=kept_in,
-        documented=lambda conventions: conventions.momentum_format or conventions.scalar_format or "as given",
+        documented=of_statistics(
+            lambda conventions: conventions.momentum_format or conventions.scalar_format or "as given"
+        ),
     ),
 )

@@ -52,6 +52,11 @@ class Row:
         return self.agrees is False
 
 
+def of_statistics(documented: Callable[[Conventions], str]) -> Callable[[Conventions], str]:
+    """`documented`, where there are running statistics that it can speak of."""
+    return lambda conventions: documented(conventions) if "new_running_mean" in conventions.outputs else ""
+
+
 def undocumented(conventions: Conventions) -> str:
     """For what no backend's record states."""
     del conventions

@@ -7,7 +7,7 @@ import numpy as np
 from bnfuzz.case import Case
 from bnfuzz.diagnosis.probes.hypotheses import Expected, expect, predictions, standing
 from bnfuzz.diagnosis.probes.momentum import SENSES
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
+from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen, of_statistics
 from bnfuzz.diagnosis.probes.subject import Subject, alternating, inputs_of, offered, refusal
 
 BIASED, BESSEL = "n", "n − 1"
@@ -79,11 +79,11 @@ PROBES = (
     Probe(
         name="running variance divides by",
         look=divisor,
-        documented=lambda conventions: DIVISORS[conventions.running_ddof],
+        documented=of_statistics(lambda conventions: DIVISORS[conventions.running_ddof]),
     ),
     Probe(
         name="running statistics",
         look=written,
-        documented=lambda conventions: WRITTEN[conventions.statistics_written],
+        documented=of_statistics(lambda conventions: WRITTEN[conventions.statistics_written]),
     ),
 )

@@ -199,7 +199,9 @@ READINGS = [
      "empty results, statistics become NaN", True),
     ("no value per channel", fault("empty_crash"), "refused", False),
     ("no value per channel", said(fault("empty_crash"), empty="refused"), "refused", True),
+    ("no value per channel", said(clean(), empty="refused"), "empty results, statistics stay", True),
     ("no channel", clean(), "empty results", True),
+    ("no channel", said(clean(), empty="refused"), "empty results", True),
     ("no channel", fault("empty_crash"), "refused", False),
     *((f"{half} is computed in", clean(), "float32", True) for half in HALVES),
     *((f"{half} is computed in", clean(**HALF_AS_SUCH), half, False) for half in HALVES),
@@ -219,6 +221,8 @@ READINGS = [
     ("y in training", clean(), "direct: (x − mean)·r·gamma + beta", None),
     ("y in training", sound("scale_first"), "direct: (x − mean)·r·gamma + beta", None),
     ("y in training", sound("folded"), "folded: x·(gamma·r) + (beta − mean·gamma·r)", None),
+    ("y in training", fault("ema_debias_zero"), "direct: (x − mean)·r·gamma + beta", None),
+    ("y in inference", fault("ema_debias_zero"), CANNOT_TELL, None),
     ("y in inference", clean(), "direct: (x − mean)·r·gamma + beta", None),
     ("y in inference", sound("folded"), "folded: x·(gamma·r) + (beta − mean·gamma·r)", None),
     *((f"long sums of {part}", sound(name), observed, None)
