@@ -136,6 +136,10 @@ class Enclosure(NDArrayOperatorsMixin):
             return running_sums(inputs[0], options.get("axis", 0))
         if method != "__call__" or ufunc not in (*OPERATIONS, np.power) or options:
             return NotImplemented
+        with np.errstate(all="ignore"):
+            return self._computed(ufunc, inputs)
+
+    def _computed(self, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Enclosure:
         operands = [lifted(operand, self) for operand in inputs]
         fmt = max((one.fmt for one in operands), key=lambda fmt: fmt.precision)
         if ufunc is np.multiply and inputs[0] is inputs[1]:

@@ -22,10 +22,21 @@ from bnfuzz.backends.pool import Pool
 from bnfuzz.case import Case, Outputs
 from bnfuzz.conventions import Conventions
 from bnfuzz.diagnosis.consistency import Consistency, Trial, affected, apart, consistency
-from bnfuzz.diagnosis.experiment import Experiment, deciding, opening
+from bnfuzz.diagnosis.experiment import Experiment, deciding, opening, poisoned
 from bnfuzz.diagnosis.explanation import Cause, Explanation
 from bnfuzz.diagnosis.hypothesis import SOUND, Hypothesis, single_hypotheses, together
-from bnfuzz.diagnosis.observation import Answer, Ask, Observation, Run, asking, calling, from_stored, observed
+from bnfuzz.diagnosis.observation import (
+    OWN,
+    STORED,
+    Answer,
+    Ask,
+    Observation,
+    Run,
+    asking,
+    calling,
+    from_stored,
+    observed,
+)
 from bnfuzz.judge.unstable import REPRODUCES
 from bnfuzz.judge.verdict import Verdict
 
@@ -101,8 +112,12 @@ class Diagnosis:
         case = self.case
         first = self.known or observed(case.spec, case.inputs, self.conventions, self.answer)
         self.seen = [first]
+        if not first.failing() and self.ask is not None:
+            first = self._leaking() or first
+            self.seen = [first]
         verdicts = first.failing()
-        failing = tuple(_failure(verdict) for verdict in verdicts)
+        where = "" if first.title in (OWN, STORED) else f"{first.title}: "
+        failing = tuple(f"{where}{_failure(verdict)}" for verdict in verdicts)
         if not verdicts:
             return Explanation(note="all outputs are within their bounds")
         if all(verdict.kind == "range" for verdict in verdicts):
@@ -126,6 +141,14 @@ class Diagnosis:
             asked=tuple(f"{one.title}: {_summary(one)}" for one in self.seen[1:]),
             note=self.note,
         )
+
+    def _leaking(self) -> Observation | None:
+        """A case that fails by a relation between calls only: the same with a NaN in one channel, if that fails."""
+        experiment = poisoned(self.case)
+        if experiment is None or self.conventions.unsupported(experiment.case.spec) is not None:
+            return None
+        observation = self._run(experiment)
+        return observation if observation is not None and observation.failing() else None
 
     # -- eliminating ------------------------------------------------------------------------------------------------
 
@@ -152,7 +175,7 @@ class Diagnosis:
                 suspect.evidence = tuple(f"{where}{line}" for line in verdict.evidence)
 
     def _opened(self, alive: list[Suspect]) -> list[Suspect]:
-        for experiment in opening(self.case, self.conventions):
+        for experiment in opening(self.case, self.conventions, raised=bool(self.answer.raised)):
             observation = self._run(experiment)
             if observation is not None:
                 alive = self._left(alive, observation)

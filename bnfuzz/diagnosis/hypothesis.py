@@ -145,8 +145,11 @@ def _singles(spec: Spec, conventions: Conventions) -> Iterator[Hypothesis]:
     compute = conventions.compute_format(spec.data_format)
     for name, fault in CATALOGUE.items():
         place += 1
-        # What a fault of groups does to other axes, or one of narrow formats where there are none, is no hypothesis.
-        if fault.example.operation not in ("batch_norm", spec.operation) or not fault.scope(compute, spec.formats):
+        # What a fault of groups does to other axes, or an unstable sum in formats where it is the sound one, is no
+        # hypothesis.
+        if fault.example.operation not in ("batch_norm", spec.operation):
+            continue
+        if name in ALGORITHMS and not fault.scope(compute, spec.formats):
             continue
         if name in ALGORITHMS:
             kind: CauseKind = "algorithm"

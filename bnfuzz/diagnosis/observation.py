@@ -42,6 +42,10 @@ Ask = Callable[[Spec, Inputs], Answer | None]
 
 Run = Callable[[Spec, Inputs], Outputs | None]
 
+OWN = "the case"
+STORED = "the stored values"
+"""Titles of observations of the case itself."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Observation:
@@ -58,7 +62,7 @@ class Observation:
     answer: Answer
     steps: tuple[Judgement, ...] = ()
     known: Mapping[str, NDArray[np.bool_]] | None = None
-    title: str = "the case"
+    title: str = OWN
 
     @cached_property
     def reference(self) -> Reference:
@@ -109,7 +113,7 @@ def observed(
     conventions: Conventions,
     answer: Answer,
     *,
-    title: str = "the case",
+    title: str = OWN,
     known: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> Observation:
     """The answer, judged step by step."""
@@ -178,7 +182,7 @@ def from_stored(
     if not arrays:
         return None
     answer = Answer(outputs=Outputs(**arrays))
-    return observed(spec, inputs, conventions, answer, known=known, title="the stored values")
+    return observed(spec, inputs, conventions, answer, known=known, title=STORED)
 
 
 def _tells(verdict: Verdict) -> bool:

@@ -205,7 +205,8 @@ def dx_forms(p: EnclosedPass) -> Any:
     dx: Any = p.dx
     if p.kernel.dx is not textbook.dx:
         return dx
-    forms = [sound.autodiff_dx(p)] if p.training else []
+    # Where every element has a statistic of its own, that form is another formula.
+    forms = [sound.autodiff_dx(p)] if p.training and len(p.inverse_deviation) == 1 else []
     if p.training and p.conventions.dx_parts == "storage":
         forms.append(sound.stored_parts_dx(p))
     return hull(dx, *forms)  # type: ignore[arg-type]
