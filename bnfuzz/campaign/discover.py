@@ -110,6 +110,7 @@ class Discoveries:
         self._announce = announce
         self._recorded = Recorded(corpus, versions)
         self._covered: dict[str, str] = {}
+        self._uncovered: set[str] = set()
         self.counts: Counter[str] = Counter()
         self.known: dict[str, KnownFinding] = {}
         self.new: dict[str, Discovery] = {}
@@ -117,7 +118,8 @@ class Discoveries:
 
     def settled(self) -> Settled:
         """What the next unit need not confirm."""
-        done = (*self._recorded.open, *self.known, *self._covered, *self.unconfirmed, *self.new)
+        # What is settled for good: a unit that is at work meanwhile must come to the same without this.
+        done = (*self._recorded.open, *self.known, *self.unconfirmed, *self.new)
         shown = dict.fromkeys(done, math.inf)
         shown |= {discovery.finding.signature: discovery.shown for discovery in self.distinct}
         return Settled(known=self._recorded.listed, shown=shown)
@@ -172,6 +174,10 @@ class Discoveries:
             self._is_settled(symptoms, backends[identity])
             if identity in self.new:
                 self._extended(self.new[identity], symptoms.outputs)
+            elif identity in self._covered and not self._recorded.known(symptoms, self._versions[backends[identity]]):
+                # The first of them showed no more than is recorded, but another one does.
+                self._uncovered.add(identity)
+                del self._covered[identity]
             self.counts[self.standing(identity)] += trials
         for identity, finding in clearest.items():
             discovery, first = self.new.get(identity), first_failing(finding.verdicts)
@@ -191,11 +197,12 @@ class Discoveries:
         if any(identity in settled for settled in (self.known, self.new, self.unconfirmed, self._covered)):
             return True
         found = self._recorded.known(symptoms, self._versions[backend])
-        if found is not None:
-            standing, self.known[standing] = found
-            if standing != identity:
-                self._covered[identity] = standing
-        return found is not None
+        if found is None or (found[0] != identity and identity in self._uncovered):
+            return False
+        standing, self.known[standing] = found
+        if standing != identity:
+            self._covered[identity] = standing
+        return True
 
     def _extended(self, discovery: Discovery, outputs: frozenset[str]) -> Discovery:
         """The discovery with these outputs, joined with others that are thereby seen to be the same."""
