@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from bnfuzz.backends.function_backend import FunctionBackend
+from bnfuzz.backends.function_backend import FRAMEWORKS, FunctionBackend
 from bnfuzz.backends.target import guessed_framework
 from bnfuzz.case import Case, Mode
 from bnfuzz.checking import Asked, Check, CheckFailure, CheckResult
@@ -54,7 +54,7 @@ def check(
         f(x, gamma, beta, *, eps, axis) -> y
         f(x, gamma, beta, running_mean, running_var, *, eps, momentum, axis, training) -> (y, mean, var)
 
-    * ``framework``: numpy, jax, torch or mxnet; by default what the file that f is in imports.
+    * ``framework``: numpy, jax, torch or mxnet; by default what f's code names, or its file imports.
     * ``backward``: (x, gamma, beta, cotangent, *, eps, axis) -> (dx, dgamma, dbeta); by default ``f.backward``, else
       the framework's gradients are judged (in NumPy none).
     * ``conventions``: what f does differently by intention, as fields of `bnfuzz.Conventions`; by default
@@ -115,9 +115,16 @@ def _backend(f: Function, framework: str | None, backward: Function | None, conv
 
 
 def _framework_of(f: Function) -> str:
-    """What the file that f is defined in imports; NumPy where there is no file."""
+    """The framework that f's own code names, else what its file imports; NumPy where there is neither."""
+    function = inspect.unwrap(f)
+    scope, code = getattr(function, "__globals__", {}), getattr(function, "__code__", None)
+    for name in () if code is None else code.co_names:
+        module = scope.get(name)
+        top = getattr(module, "__name__", "").partition(".")[0] if inspect.ismodule(module) else ""
+        if top in FRAMEWORKS and top != "numpy":
+            return top
     try:
-        file = inspect.getsourcefile(inspect.unwrap(f))
+        file = inspect.getsourcefile(function)
     except TypeError:
         file = inspect.getsourcefile(type(f))
     return "numpy" if file is None else guessed_framework(Path(file))

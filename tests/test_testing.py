@@ -100,6 +100,22 @@ def test_a_sound_function_of_jax_passes_with_its_gradients():
     assert set(result.worst) == {"y", "dgamma", "dbeta", "dx"}
 
 
+def test_the_framework_is_the_one_that_the_code_names():
+    pytest.importorskip("jax")
+    scope = {}
+    exec(
+        "import jax.numpy as jnp\n"
+        "def f(x, gamma, beta, *, eps, axis):\n"
+        "    d = x - x.mean(1 - axis, keepdims=True)\n"
+        "    along = [-1, 1] if axis == 0 else [1, -1]\n"
+        "    r = 1 / jnp.sqrt((d * d).mean(1 - axis, keepdims=True) + eps)\n"
+        "    return d * r * gamma.reshape(along) + beta.reshape(along)\n",
+        scope,
+    )
+    assert check(scope["f"], shapes=[(4, 2)], trials=20).framework == "jax"
+    assert check(sound, shapes=[(4, 2)], trials=20).framework == "numpy"
+
+
 def test_the_same_seed_checks_the_same():
     first, again, other = (check(sound, seed=seed, **FEW) for seed in (3, 3, 4))
     assert first.worst == again.worst

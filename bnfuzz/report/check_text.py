@@ -18,7 +18,7 @@ from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import Verdict
 from bnfuzz.report.literals import LISTED, array_literal
 from bnfuzz.report.text import failure_text, format_of
-from bnfuzz.report.words import inputs_words, number, place, ratio, spec_words
+from bnfuzz.report.words import inputs_words, number, place, spec_words
 from bnfuzz.signature import first_failing
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def pass_text(result: CheckResult) -> str:
     """The checks that said something, and over what; then the looser terms."""
     tally = result.tally
     labels = _by_kind(result.drawn)
-    outputs = ", ".join(f"{name} {ratio(worst)}" for name, worst in result.worst.items())
+    outputs = ", ".join(f"{name} {worst:.4g}" for name, worst in result.worst.items())
     total = sum(output.cases for output in tally.outputs.values())
     unsure = sum(output.vacuous + output.uncertain for output in tally.outputs.values())
     lines = [
