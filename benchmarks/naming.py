@@ -14,10 +14,11 @@ diagnosis says that no input tells them apart. The same for faults that the cata
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import click
@@ -68,6 +69,8 @@ class Catch(Hunt):
 class Row:
     """One diagnosis."""
 
+    seed: int
+    hidden: bool
     fault: str
     formats: str
     causes: tuple[str, ...]
@@ -105,7 +108,7 @@ def diagnosed(kernel: Kernel, case: Case, conventions: Conventions) -> Explanati
     return explain(case, answer.outputs, conventions, run=function, raised=answer.raised, mutated=answer.mutated)
 
 
-def rows_of(faults: tuple[Fault, ...], seed: int, seconds: float, plans: int) -> Iterator[Row]:
+def rows_of(faults: tuple[Fault, ...], seed: int, seconds: float, plans: int, *, hidden: bool) -> Iterator[Row]:
     cases = cases_of(faults, seed, seconds, plans)
     for fault in faults:
         case = cases.get(fault.name)
@@ -121,8 +124,10 @@ def rows_of(faults: tuple[Fault, ...], seed: int, seconds: float, plans: int) ->
         names = tuple(cause.name for cause in found.causes)
         undecided = found.note.startswith("not told apart")
         tied = len(names) > 1
-        right = fault.name in names and len(names) <= LARGEST_TIE and not (tied and undecided)
+        right = not hidden and fault.name in names and len(names) <= LARGEST_TIE and not (tied and undecided)
         yield Row(
+            seed=seed,
+            hidden=hidden,
             fault=fault.name,
             formats="/".join(dict.fromkeys(case.spec.formats)),
             causes=names,
@@ -134,9 +139,8 @@ def rows_of(faults: tuple[Fault, ...], seed: int, seconds: float, plans: int) ->
         )
 
 
-def page(known: list[Row], hidden: list[Row], seeds: list[int]) -> str:
-    right = sum(row.right for row in known)
-    alone = sum(row.right and not row.tied for row in known)
+def page(known: list[Row], hidden: list[Row]) -> str:
+    seeds = sorted({row.seed for row in known})
     unnamed = sum(not row.causes for row in hidden)
     times = sorted(row.seconds for row in known)
     lines = [
@@ -174,28 +178,44 @@ def page(known: list[Row], hidden: list[Row], seeds: list[int]) -> str:
     ]
     lines += [f"| ({row.fault}) | {', '.join(row.causes)} ({row.formats}) | 1 | no |" for row in hidden if row.causes]
     lines += ["", END]
-    del right, alone
     return "\n".join(lines)
+
+
+def told(row: Row) -> str:
+    mark = "right" if row.right else "     " if row.hidden and not row.causes else "WRONG"
+    names = ", ".join(row.causes) or "no known cause"
+    return f"{mark} {row.seed} {row.fault} [{row.formats}]: {names} {row.seconds:.1f} s {row.note}".rstrip()
+
+
+def measured(asked: argparse.Namespace, rows: list[Row]) -> Iterator[Row]:
+    """Rows of the seeds that are not there yet."""
+    done = {(row.seed, row.hidden, row.fault) for row in rows}
+    for seed in asked.seeds:
+        for faults, hidden in ((tuple(CATALOGUE.values()), False), (HIDDEN, True)):
+            left = tuple(fault for fault in faults if (seed, hidden, fault.name) not in done)
+            yield from rows_of(left, seed, asked.seconds, asked.plans, hidden=hidden)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3])
-    parser.add_argument("--seconds", type=float, default=120.0, help="of hunting per seed")
-    parser.add_argument("--plans", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=300.0, help="of hunting per seed")
+    parser.add_argument("--plans", type=int, default=400, help="of a hunt")
+    parser.add_argument("--rows", type=Path, help="a file of rows that is read, and added to: a run can be continued")
     parser.add_argument("--write", action="store_true", help="replace the generated part of docs/diagnosis.md")
     asked = parser.parse_args()
-    known: list[Row] = []
-    hidden: list[Row] = []
-    for seed in asked.seeds:
-        for faults, rows in ((tuple(CATALOGUE.values()), known), (HIDDEN, hidden)):
-            for row in rows_of(faults, seed, asked.seconds, asked.plans):
-                rows.append(row)
-                mark = "right" if row.right else "     " if rows is hidden and not row.causes else "WRONG"
-                print(
-                    f"{mark} {seed} {row.fault} [{row.formats}]: {row.causes} {row.seconds:.1f}s {row.note}", flush=True
-                )
-    text = page(known, hidden, asked.seeds)
+    rows: list[Row] = []
+    if asked.rows is not None and asked.rows.exists():
+        for line in asked.rows.read_text(encoding="utf-8").splitlines():
+            kept = json.loads(line)
+            rows.append(Row(**{**kept, "causes": tuple(kept["causes"])}))
+    for row in measured(asked, list(rows)):
+        rows.append(row)
+        click.echo(told(row))
+        if asked.rows is not None:
+            with asked.rows.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(row)) + "\n")
+    text = page([row for row in rows if not row.hidden], [row for row in rows if row.hidden])
     click.echo(text)
     if asked.write:
         whole = PAGE.read_text(encoding="utf-8")

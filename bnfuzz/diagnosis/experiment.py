@@ -45,14 +45,13 @@ def opening(case: Case, conventions: Conventions, *, raised: bool = False) -> It
 def poisoned(case: Case) -> Experiment | None:
     """The case with a NaN in its first channel: what only several calls together show fails there at once."""
     spec = case.spec
-    if len(spec.steps) != 1 or spec.size == 0 or spec.n == spec.size or spec.mode != "training":
+    if len(spec.steps) != 1 or spec.size in (0, spec.n) or spec.mode != "training":
         return None
     x = case.inputs.x.copy()
     x[(0,) * x.ndim] = np.nan
     plain = replace(spec, layout_x="contiguous", layout_cotangent="contiguous")
-    return Experiment(
-        title="the case with a NaN in one channel", case=Case(spec=plain, inputs=replace(case.inputs, x=x))
-    )
+    changed = Case(spec=plain, inputs=replace(case.inputs, x=x))
+    return Experiment(title="the case with a NaN in one channel", case=changed)
 
 
 def deciding(case: Case, conventions: Conventions, alive: Iterable[Hypothesis]) -> Iterator[Experiment]:
