@@ -86,8 +86,10 @@ def _differences(a: Reading, b: Reading) -> Iterator[Difference]:
 
 
 def _trouble(a: Reading, b: Reading) -> Iterator[Difference]:
-    """Exceptions, deaths and deadlines."""
+    """Exceptions, deaths and deadlines, and inputs that a side wrote into."""
     for who, side in _sides(a, b):
+        if side.mutated:
+            yield Difference(sentence=f"{who} changes its {', '.join(side.mutated)}", name="mutated", at_fault=(who,))
         if side.trouble:
             about, message = next(iter(side.trouble.items()))
             on = {"case": "on your inputs", "inference": "in inference"}.get(about, "on varied inputs")

@@ -34,6 +34,7 @@ class Reading:
     followed    those that its outputs agree with: the claimed ones, with its own eps as default_eps, …
     takes_eps   an eps can be given; keeps_eps: and that one acts (None: not to be told)
     keeps_momentum   likewise a given momentum
+    mutated     inputs that it changed
     answers     what it gave; trouble: why it gave nothing there
     fits        its answers under `followed`
     rejected    eps that do not agree -> largest error/bound under them, for evidence
@@ -51,6 +52,7 @@ class Reading:
     keeps_momentum: bool | None
     answers: dict[About, Answer]
     trouble: dict[About, str] = field(default_factory=dict)
+    mutated: tuple[str, ...] = ()
     fits: dict[About, Fit] = field(default_factory=dict)
     rejected: dict[float, float] = field(default_factory=dict)
     cause: Explanation | None = None
@@ -59,7 +61,7 @@ class Reading:
     @property
     def sound(self) -> bool:
         """All that it gave agrees with one set of conventions."""
-        return not self.trouble and all(fit.agrees for fit in self.fits.values())
+        return not self.trouble and not self.mutated and all(fit.agrees for fit in self.fits.values())
 
     @property
     def failing(self) -> tuple[str, ...]:
@@ -130,6 +132,7 @@ class _Side:
         self.takes_momentum = "momentum" not in self.claimed.fixed_scalars and self._learns
         self._answers: dict[About, Answer] = {}
         self._trouble: dict[About, str] = {}
+        self._mutated: set[str] = set()
         self._rejected: dict[float, float] = {}
 
     @property
@@ -152,6 +155,7 @@ class _Side:
             self._trouble[about] = f"{reply.status}: {reply.message}"
             return False
         self._trouble.pop(about, None)
+        self._mutated.update(reply.mutated)
         self._answers[about] = Answer(spec, inputs, reply.outputs)
         return True
 
@@ -186,6 +190,7 @@ class _Side:
             keeps_momentum=keeps_momentum,
             answers=self._answers,
             trouble=self._trouble,
+            mutated=tuple(sorted(self._mutated)),
             fits=fits,
             rejected=self._rejected,
             cause=cause,

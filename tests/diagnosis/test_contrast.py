@@ -201,6 +201,14 @@ def test_a_function_that_raises_is_the_difference(pool, kernel, planted):
     assert "A gives nothing on your inputs: error: RuntimeError: no kernel" in contrast_text(found)
 
 
+def test_a_function_that_writes_into_its_inputs_is_the_difference(pool, planted):
+    plain = PLAIN.format(options=", eps=1e-5", eps="eps")
+    writing = planted(plain.replace("    axes", "    beta += 1\n    beta = beta - 1\n    axes"), "writing")
+    found = contrast(pool, planted(plain, "given"), writing, case_of(has_running=False, cotangent="sum"))
+    (difference,) = found.differences
+    assert (difference.sentence, difference.at_fault) == ("B changes its beta", ("B",))
+
+
 def test_a_function_that_takes_its_own_shape_only_is_read_on_that(pool, planted):
     fixed = "    assert x.shape == (40, 3, 4)\n    axes"
     mine = planted(PLAIN.format(options=", eps=1e-5", eps="eps").replace("    axes", fixed), "fixed")
