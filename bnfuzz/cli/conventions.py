@@ -11,8 +11,8 @@ import click
 
 from bnfuzz.backends import registry
 from bnfuzz.backends.pool import Limits, Pool
+from bnfuzz.cli.conventions_save import save_departure
 from bnfuzz.corpus import Corpus
-from bnfuzz.diagnosis import departures
 from bnfuzz.diagnosis.card import Card, conventions_card
 from bnfuzz.diagnosis.probes import PROBES
 from bnfuzz.errors import UsageError
@@ -72,7 +72,7 @@ def conventions(
 
 def _save(pool: Pool, card: Card, corpus: Corpus) -> None:
     for row in card.departures:
-        path = departures.save(pool, card, row, corpus)
+        path = save_departure(pool, card, row, corpus)
         where = f"saved as {path}" if path else "not saved: the documented form of the call has no such case"
         click.echo(f"{card.backend}, {row.name}: {where}", err=True)
 

@@ -1,4 +1,4 @@
-"""Departures from the documentation as cases: judged, and saved as a finding where a verdict is one."""
+"""Departures of a card as cases: judged, and saved as a finding where a verdict is one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOLDER = "conventions"
 """Below the corpus: cases whose outcome departs from a documented convention although no verdict of its own fails."""
 
 
-def save(pool: Pool, card: Card, row: Row, corpus: Corpus) -> Path | None:
+def save_departure(pool: Pool, card: Card, row: Row, corpus: Corpus) -> Path | None:
     """Saves a departing line's case; where it is, or None where the line is not expressible as one."""
     if row.case is None:
         return None
