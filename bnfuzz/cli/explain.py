@@ -11,6 +11,7 @@ from bnfuzz.backends import registry
 from bnfuzz.backends.pool import Pool
 from bnfuzz.casefile import CaseFile, read
 from bnfuzz.cli.replay import case_files
+from bnfuzz.conventions import Conventions
 from bnfuzz.diagnosis.explain import explain_case, explain_stored
 from bnfuzz.diagnosis.explanation import Explanation
 from bnfuzz.errors import BnfuzzError, CaseFileError
@@ -112,6 +113,7 @@ def _from_verdicts(pool: Pool, name: str, file: CaseFile) -> Explanation:
         )
     try:
         conventions = pool.conventions(name)
-    except BnfuzzError as error:
-        return Explanation(failing=("a finding is recorded",), note=f"its conventions cannot be had: {error}")
+    except BnfuzzError:
+        # A function whose file is not here: what a signature without defaults would tell.
+        conventions = Conventions(source="nothing: the function is not here")
     return explain_stored(file.case, conventions, verdicts)

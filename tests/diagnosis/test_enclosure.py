@@ -101,7 +101,6 @@ def test_a_hull_holds_its_parts() -> None:
 TRIPLES: tuple[FormatTriple, ...] = (
     ("float32", "float32", "float32"),
     ("float64", "float64", "float64"),
-    ("float16", "float32", "float32"),
     ("bfloat16", "bfloat16", "bfloat16"),
 )
 
