@@ -208,17 +208,20 @@ class Discoveries:
         """The discovery with these outputs, joined with others that are thereby seen to be the same."""
         before, discovery.outputs = discovery.outputs, discovery.outputs | outputs
         kept = discovery
-        for other in self.distinct:
-            if other is not kept and same_fault(other.symptoms, kept.symptoms):
-                kept, left = sorted((kept, other), key=lambda one: one.symptoms.telling)
-                kept.outputs |= left.outputs
-                self.new |= {identity: kept for identity, one in self.new.items() if one is left}
-                self._renamed(kept, left.finding.signature, *left.earlier)
-                if self._corpus is not None and left.path is not None and left.path != kept.path:
-                    self._corpus.withdraw(left.path, left.finding.backend)
+        while (other := self._same_as(kept)) is not None:
+            kept, left = sorted((kept, other), key=lambda one: one.symptoms.telling)
+            kept.outputs |= left.outputs
+            self.new |= {identity: kept for identity, one in self.new.items() if one is left}
+            self._renamed(kept, left.finding.signature, *left.earlier)
+            if self._corpus is not None and left.path is not None and left.path != kept.path:
+                self._corpus.withdraw(left.path, left.finding.backend)
         if kept is not discovery or discovery.outputs != before:
             kept.path = self._saved(kept, kept.finding)
         return kept
+
+    def _same_as(self, discovery: Discovery) -> Discovery | None:
+        others = (one for one in self.distinct if one is not discovery)
+        return next((one for one in others if same_fault(one.symptoms, discovery.symptoms)), None)
 
     def _renamed(self, discovery: Discovery, *before: str) -> None:
         """What was counted under other names is counted under the one that stands."""
