@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bnfuzz.backends.pool import Pool
-from bnfuzz.case import Array, Case, expected_outputs
+from bnfuzz.case import Array, Case, Inputs, expected_outputs
 from bnfuzz.corpus import Entry
+from bnfuzz.errors import UsageError
 from bnfuzz.evaluation import CALL, Result, evaluate_block
 from bnfuzz.judge.compare import Judgement, OutputJudgement
 from bnfuzz.judge.relations import EXACT, RELATIONS, compare_bits, draws_of
@@ -126,7 +127,7 @@ def _one_step(pool: Pool, subject: Subject) -> Subject:
     spec = replace(subject.case.spec, steps=(subject.case.spec.steps[step],))
     try:
         alone = Case(spec=spec, inputs=inputs.at_step(step, running_mean=mean, running_var=var))
-    except Exception:
+    except UsageError:
         # A state of the wrong form cannot be an input.
         return whole
     result = _run(pool, subject.backend, alone)
@@ -214,17 +215,17 @@ def _same_bits(pool: Pool, subject: Subject, first: Verdict) -> Check | None:
                 continue
             verdict = compare_bits(relation, spec, given, second, variant)[0]
             if verdict.kind == first.kind:
-                return _pair(subject.case, variant.inputs.items(), verdict, variant.what[0])
+                changed = _changed(inputs, variant.inputs)
+                return SameBits(
+                    outputs={verdict.output: (verdict.index,)}, what=f"now {variant.what[0]}", changed=changed
+                )
     return None
 
 
-def _pair(case: Case, others: object, verdict: Verdict, what: str) -> SameBits:
-    before = dict(case.inputs.items())
-    changed: dict[str, Array] = {}
-    for name, array in dict(others).items():  # type: ignore[call-overload]  # pairs of Inputs.items
-        if array.tobytes() != before[name].tobytes():
-            changed[name] = array[0]
-    return SameBits(outputs={verdict.output: (verdict.index,)}, what=what, changed=changed)
+def _changed(before: Inputs, after: Inputs) -> dict[str, Array]:
+    """The inputs of one trial that have other bits afterwards, without the trial axis."""
+    old = dict(before.items())
+    return {name: array[0] for name, array in after.items() if array.tobytes() != old[name].tobytes()}
 
 
 def recorded_signatures(entry: Entry, backend: str | None = None) -> tuple[str, ...]:

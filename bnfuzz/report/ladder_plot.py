@@ -9,8 +9,10 @@ import numpy as np
 
 from bnfuzz.errors import UsageError
 from bnfuzz.report.ladder import STABLE, Curve, Ladder
+from bnfuzz.signature import portable
 
-OTHER_COLOURS = ("#4c78a8", "#72b7b2", "#54a24b", "#b279a2", "#9d755d", "#eeca3b", "#8c8c8c", "#2f4b7c", "#bab0ac")
+OTHER_COLOURS = ("#4c78a8", "#e39c37", "#54a24b", "#b279a2", "#72b7b2", "#9d755d", "#8c8c8c", "#2f4b7c", "#d6a5c9")
+OTHER_DASHES = ("-", "-.", ":")
 SUBJECT_COLOUR = "#d62728"
 STABLE_COLOUR = "#222222"
 HASH_SALT = "bnfuzz"
@@ -33,18 +35,16 @@ def ladder_image(
         figure = Figure(figsize=(7.2, 4.6), layout="constrained")
         axes = figure.add_subplot()
         _slopes(axes, ladder)
-        colours = iter(OTHER_COLOURS * 4)
-        for number, curve in reversed(list(enumerate(ladder.curves))):
-            _draw(axes, curve, first=number == 0, colour=next(colours))
+        for number, curve in enumerate(ladder.curves):
+            _draw(axes, curve, number)
         largest = max(float(np.max(curve.kappa)) for curve in ladder.curves)
         if kappa is not None and 1 < kappa <= 4 * largest:
             axes.axvline(kappa, color=SUBJECT_COLOUR, linewidth=0.8, linestyle=":")
-            axes.annotate(
-                " the input reported", (kappa, 1), xycoords=("data", "axes fraction"), va="top", rotation=90, fontsize=8
-            )
-        axes.set(xscale="log", yscale="log", title=title)
+            place = (kappa, 0.02)
+            axes.annotate("the input reported ", place, xycoords=("data", "axes fraction"), rotation=90, fontsize=8)
+        axes.set(xscale="log", yscale="log", title=title.replace("$", r"\$"))
         axes.set_xlabel("κ = √(1 + μ²/(σ² + ε)), from noise of spread 1 at growing offsets")
-        axes.set_ylabel(f"error of y / u   (u = 2^{int(np.log2(ladder.unit_roundoff))}, n = {ladder.n})")
+        axes.set_ylabel(f"error of y / u   ($u = 2^{{{int(np.log2(ladder.unit_roundoff))}}}$, n = {ladder.n})")
         axes.legend(loc="upper left", fontsize=7)
         stream = io.BytesIO()
         metadata: dict[str, Any] = {"Date": None} if form == "svg" else {}
@@ -52,15 +52,24 @@ def ladder_image(
     return stream.getvalue()
 
 
-def _draw(axes: Any, curve: Curve, *, first: bool, colour: str) -> None:
+def _draw(axes: Any, curve: Curve, number: int) -> None:
+    """The first curve is the implementation in question; the stable algorithm is drawn like no other."""
     positive = np.isfinite(curve.error) & (curve.error > 0)
     slope = f" (slope {curve.slope:.2f})" if np.isfinite(curve.slope) else ""
-    style: dict[str, Any] = {"color": colour, "linewidth": 1.0, "alpha": 0.8}
-    if first:
-        style = {"color": SUBJECT_COLOUR, "linewidth": 2.2, "marker": "o", "markersize": 4}
+    colours, dashes = len(OTHER_COLOURS), len(OTHER_DASHES)
+    style: dict[str, Any] = {
+        "color": OTHER_COLOURS[number % colours],
+        "linestyle": OTHER_DASHES[number % dashes],
+        "linewidth": 1.1,
+        "zorder": 2,
+    }
+    if number == 0:
+        style = {"color": SUBJECT_COLOUR, "linewidth": 2.2, "marker": "o", "markersize": 4, "zorder": 4}
     elif curve.name == STABLE:
-        style = {"color": STABLE_COLOUR, "linewidth": 1.6, "linestyle": "--"}
-    axes.plot(curve.kappa[positive], curve.error[positive], label=f"{curve.name}{slope}", **style)
+        style = {"color": STABLE_COLOUR, "linewidth": 1.6, "linestyle": "--", "zorder": 3}
+    # A name is a user's: matplotlib would read what stands between dollar signs as mathematics.
+    label = f"{portable(curve.name)}{slope}".replace("$", r"\$")
+    axes.plot(curve.kappa[positive], curve.error[positive], label=label, **style)
 
 
 def _slopes(axes: Any, ladder: Ladder) -> None:
