@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from concurrent.futures import BrokenExecutor, CancelledError, Future
+from contextlib import suppress
 from importlib import metadata
 from typing import Any
 
 from bnfuzz import __version__
 from bnfuzz.backends.pool import Limits
 from bnfuzz.campaign import host, shard
+from bnfuzz.campaign.crew import CrewLostError
 from bnfuzz.campaign.frames import Described
 from bnfuzz.errors import InfrastructureError, UsageError
 
@@ -55,7 +57,10 @@ class Cluster:
 
     @property
     def size(self) -> int:
-        return sum(self._client.nthreads().values())
+        try:
+            return sum(self._client.nthreads().values())
+        except (OSError, RuntimeError):
+            raise CrewLostError(f"the scheduler at {self.address} is gone; start the campaign again") from None
 
     def _check_workers(self) -> None:
         """Every worker must have this version of bnfuzz: asked with what Python itself has."""
@@ -89,11 +94,12 @@ class Cluster:
         return isinstance(error, (self._killed, CancelledError, BrokenExecutor))
 
     def hurry(self) -> None:
-        self._client.run(host.hurry, on_error="ignore")
+        with suppress(OSError, RuntimeError):
+            self._client.run(host.hurry, on_error="ignore")
 
     def close(self) -> None:
         self._executor.shutdown(wait=False)
-        try:
+        # A scheduler that is gone has no workers to be told.
+        with suppress(OSError, RuntimeError):
             self._client.run(host.close, on_error="ignore")
-        finally:
-            self._client.close()
+        self._client.close()

@@ -13,10 +13,14 @@ from bnfuzz.campaign.place import Place
 from bnfuzz.errors import InfrastructureError, InternalError
 
 
+class CrewLostError(InfrastructureError):
+    """Nobody is there any more, or nobody can be reached; what was found until then stands."""
+
+
 class Crew(Protocol):
     """Who works on a campaign.
 
-    size      units that can be worked on at a time; 0 where nobody is there at the moment
+    size      units that can be worked on at a time; 0 where nobody is there at the moment; may raise CrewLostError
     describe  asks every worker for the backends, and brings their frameworks up
     submit    as an Executor's; no more at a time than `size`
     was_lost  whether an exception of a future means that the worker died

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from bnfuzz.backends.pool import Limits
 from bnfuzz.campaign import shard
 from bnfuzz.campaign.budget import Budget
-from bnfuzz.campaign.crew import Crew
+from bnfuzz.campaign.crew import Crew, CrewLostError
 from bnfuzz.campaign.discover import Discoveries, Discovery
 from bnfuzz.campaign.frames import Searched, SearchOrder, SentFinding, ShrinkOrder, Terms
 from bnfuzz.campaign.posting import Lost, Postings, Work
@@ -24,7 +24,6 @@ from bnfuzz.campaign.settings import Settings
 from bnfuzz.campaign.tally import BackendTally, Tally
 from bnfuzz.campaign.units import FRUITLESS_ROUNDS, Unit, check_outputs, nothing_left, units
 from bnfuzz.corpus import Corpus
-from bnfuzz.errors import InfrastructureError
 
 LOOK_SECONDS = 0.5
 """Between looks at the clock and at the crew while nothing comes back."""
@@ -100,6 +99,10 @@ class ParallelCampaign:
             self._search()
             self._settle()
             interrupted = False
+        except CrewLostError as error:
+            interrupted = False
+            self._lost.append(str(error))
+            self._take_the_rest()
         except KeyboardInterrupt:
             self._bring_home()
         return Report(
@@ -223,7 +226,7 @@ class ParallelCampaign:
         if self._crew.size > 0:
             self._peopled = self._clock()
         elif self._clock() - self._peopled > DESERTED_SECONDS:
-            raise InfrastructureError(f"no worker has been there for {DESERTED_SECONDS:g} s; what was found is saved")
+            raise CrewLostError(f"no worker has been there for {DESERTED_SECONDS:g} s")
 
     def _bring_home(self) -> None:
         """After an interrupt: what the units at hand have seen so far, if they bring it soon."""
@@ -234,6 +237,10 @@ class ParallelCampaign:
                 self._collect(LOOK_SECONDS)
         except KeyboardInterrupt:
             self._postings.leave()
+        self._take_the_rest()
+
+    def _take_the_rest(self) -> None:
+        """What is back, though something before it is not."""
         for _, result in (self._back[number] for number in sorted(self._back)):
             self._take(result)
         self._back.clear()

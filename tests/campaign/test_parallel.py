@@ -16,10 +16,12 @@ import pytest
 
 from bnfuzz.backends.pool import Limits
 from bnfuzz.campaign import shard
+from bnfuzz.campaign.crew import CrewLostError
 from bnfuzz.campaign.discover import Discovery
 from bnfuzz.campaign.frames import Described
 from bnfuzz.campaign.parallel import MOST_LOST, ParallelCampaign
 from bnfuzz.campaign.posting import ATTEMPTS
+from bnfuzz.campaign.progress import Watched
 from bnfuzz.campaign.run import Report
 from bnfuzz.campaign.settings import Settings
 from bnfuzz.campaign.shard import Shard
@@ -40,7 +42,8 @@ class ScriptedCrew:
     """Works on one thread, which takes any of what it has been given; `losing` names units and how often they die."""
 
     def __init__(self, size: int, seed: int = 0, losing: dict[int, int] | None = None) -> None:
-        self.size = size
+        self._size = size
+        self.gone = False
         self.losing = dict(losing or {})
         self.searched: Counter[int] = Counter()
         self.hurries = 0
@@ -48,6 +51,12 @@ class ScriptedCrew:
         self._given: queue.Queue[tuple[Future[Any], Any, tuple[Any, ...]] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._work)
         self._thread.start()
+
+    @property
+    def size(self) -> int:
+        if self.gone:
+            raise CrewLostError("nobody can be reached")
+        return self._size
 
     def describe(self, backends: tuple[str, ...], limits: Limits) -> Collection[dict[str, Described]]:
         return [self.submit(shard.describe, backends, limits).result()]
@@ -231,6 +240,23 @@ def test_a_backend_that_hung_is_left_out_of_what_comes_after(on_crew: Run, targe
     assert report.discoveries.counts[hang.finding.signature] == 1
     assert report.tally.backends[targets("hangs")].hung
     assert report.tally.backends["numpy"].judged >= 250
+
+
+def test_what_was_found_stands_where_the_crew_is_lost(limits: Limits) -> None:
+    crew = ScriptedCrew(2)
+
+    def tick(campaign: Watched) -> None:
+        if campaign.tally.judged:
+            crew.gone = True
+
+    asked = Settings(backends=("numpy",), minutes=10.0, trials=8)
+    try:
+        report = ParallelCampaign(asked, crew, None, limits=limits, announce=lambda _: None, tick=tick).run()
+    finally:
+        crew.close()
+    assert report.lost == ("nobody can be reached",)
+    assert not report.interrupted
+    assert report.tally.judged > 0
 
 
 def test_an_interrupt_brings_home_what_is_there(limits: Limits) -> None:
