@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bnfuzz.errors import UsageError
 
-REPLAY_END, AGAIN_END, SEARCH_END, SHRINK_END, ISSUES_END = 0.25, 0.35, 0.84, 0.9, 0.97
+AGAIN_END, REPLAY_END, SEARCH_END, SHRINK_END, ISSUES_END = 0.1, 0.35, 0.84, 0.9, 0.97
 """Shares of a budget of time at which the parts of a night end; what one does not need is the next one's."""
 
 LEAST_SEARCH = 1.0

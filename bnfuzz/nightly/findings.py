@@ -15,7 +15,7 @@ from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import Verdict
 from bnfuzz.night import Tracked
 from bnfuzz.nightly.ledger import Ledger
-from bnfuzz.nightly.replaying import Failure
+from bnfuzz.nightly.replaying import Failure, Shown
 from bnfuzz.nightly.store import Store
 from bnfuzz.signature import first_failing, portable
 
@@ -73,14 +73,7 @@ def settled(file: CaseFile) -> bool:
 def from_failure(failure: Failure, pool: Pool, store: Store, *, number: int, version: str) -> Tracked:
     """The row of a stored case that fails otherwise than recorded; it is not shrunk, for people chose it."""
     file, outcome = failure.entry.file, failure.outcome
-    finding = Finding(
-        case=file.case,
-        backend=outcome.backend,
-        verdicts=outcome.verdicts,
-        signature=failure.signature,
-        environment=machine.describe(pool.versions(outcome.backend)),
-    )
-    kept = replace(from_finding(finding), origin=file.origin)
+    kept = _as_failing(file, outcome.backend, outcome.verdicts, failure.signature, pool)
     return row_of(
         failure.signature,
         outcome.backend,
@@ -91,6 +84,18 @@ def from_failure(failure: Failure, pool: Pool, store: Store, *, number: int, ver
         link=file.origin.link,
         finished=True,
     )
+
+
+def keep_turned(store: Store, pool: Pool, row: Tracked, file: CaseFile, shown: Shown) -> str:
+    """Stores the case of a finding that fails otherwise now, with what it shows; the name of its file."""
+    return store.keep_case(shown.signature, _as_failing(file, row.backend, shown.verdicts, shown.signature, pool))
+
+
+def _as_failing(file: CaseFile, backend: str, verdicts: tuple[Verdict, ...], signature: str, pool: Pool) -> CaseFile:
+    """The case with one record only: that it fails so on this backend, here and now."""
+    environment = machine.describe(pool.versions(backend))
+    finding = Finding(case=file.case, backend=backend, verdicts=verdicts, signature=signature, environment=environment)
+    return replace(from_finding(finding), origin=file.origin)
 
 
 def adopt(

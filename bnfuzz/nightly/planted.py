@@ -28,7 +28,7 @@ from bnfuzz.numerics.reference import evaluate
 from bnfuzz.numerics.rules import rules_of
 
 FILE = "planted.py"
-BUDGETS = (128, 1024, 4096)
+BUDGETS = (64, 512, 4096)
 """Judged trials of the searches, one after the other until the fault is found: most need the first only."""
 
 TRIALS = 8

@@ -108,13 +108,14 @@ class Shown:
     """What an open finding showed when it was run again.
 
     again       `same` also where it failed otherwise than recorded:
-    signature   of the failure, and the verdict that names it
+    signature   of the failure, its verdicts, and the one that names it
     """
 
     again: Again
     note: str = ""
     signature: str = ""
     verdict: Verdict | None = None
+    verdicts: tuple[Verdict, ...] = ()
 
 
 def run_again(pool: Pool, file: CaseFile, backend: str) -> Shown:
@@ -133,9 +134,10 @@ def run_again(pool: Pool, file: CaseFile, backend: str) -> Shown:
         if any(outcome.standing == "undecided" for outcome in outcomes):
             return Shown(again="unseen", note=f"nothing can be said: {last.reason}")
         return Shown(again="gone")
-    verdict = first_failing(next(o.verdicts for o, name in zip(outcomes, shown, strict=True) if name is not None))
+    verdicts = next(o.verdicts for o, name in zip(outcomes, shown, strict=True) if name is not None)
+    verdict = first_failing(verdicts)
     if len(set(shown)) > 1:
         often = f"{len(failing)} of {len(shown)} runs fail"
         kinds = "" if len(set(failing)) == 1 else ", not all in the same way"
-        return Shown(again="flaky", note=often + kinds, signature=failing[0], verdict=verdict)
-    return Shown(again="same", signature=failing[0], verdict=verdict)
+        return Shown(again="flaky", note=often + kinds, signature=failing[0], verdict=verdict, verdicts=verdicts)
+    return Shown(again="same", signature=failing[0], verdict=verdict, verdicts=verdicts)

@@ -23,7 +23,7 @@ from bnfuzz.night import NightReport, Planted
 from bnfuzz.nightly import planted
 from bnfuzz.nightly.account import Account
 from bnfuzz.nightly.asked import AGAIN_END, ISSUES_END, REPLAY_END, SHRINK_END, Asked, Schedule, seed_of_night
-from bnfuzz.nightly.findings import adopt, from_discovery, from_failure, live, restore, retire
+from bnfuzz.nightly.findings import adopt, from_discovery, from_failure, keep_turned, live, restore, retire
 from bnfuzz.nightly.issues import write_issues
 from bnfuzz.nightly.ledger import Ledger
 from bnfuzz.nightly.publish import publish
@@ -96,7 +96,8 @@ class _Night:
         replayed = self._replay(without)
         hunted = self._hunt()
         report = self._search()
-        self._finish_findings()
+        if not report.interrupted:
+            self._finish_findings()
         account = Account(
             asked=self.asked,
             number=self.number,
@@ -119,6 +120,7 @@ class _Night:
             self.store.end_flight()
         else:
             self.store.save(account.next_state(whole))
+            self.store.tidy(self.ledger.rows)
         return whole
 
     def _prepare(self) -> None:
@@ -135,7 +137,7 @@ class _Night:
     def _open_findings_again(self) -> set[Pair]:
         """Runs the stored case of each open finding; the pairs that the replay of the corpus can leave out."""
         ran: set[Pair] = set()
-        over = self.schedule.over(AGAIN_END - REPLAY_END)
+        over = self.schedule.over(AGAIN_END)
         for row in self.ledger.open:
             file = self.store.case_of(row)
             if row.backend not in self.backends or file is None:
@@ -150,6 +152,9 @@ class _Night:
             severity = shown.verdict.severity if shown.verdict else None
             if shown.again == "same" and shown.signature != row.signature and shown.verdict is not None:
                 self.ledger.turned(row.signature, shown.signature, shown.verdict, version=version)
+                retire(row, self.corpus)
+                case = keep_turned(self.store, self.pool, row, file, shown)
+                self.ledger.learn(shown.signature, case=case)
             else:
                 self.ledger.ran(row.signature, shown.again, version=version, note=shown.note, severity=severity)
             if shown.again == "gone":
@@ -165,7 +170,7 @@ class _Night:
             self.backends,
             begin=self.state.replay_from,
             without=without,
-            over=self.schedule.over(AGAIN_END),
+            over=self.schedule.over(REPLAY_END),
         )
         for failure in done.failures:
             if failure.signature in self.ledger:
@@ -201,11 +206,16 @@ class _Night:
 
     def _campaign(self, asked: Settings, folder: Path) -> Report:
         """A campaign without an audience, on the way that tonight's takes."""
-        return self._searched(asked, Corpus(folder), lambda _: None, lambda _: None)
+        report = self._searched(asked, Corpus(folder), lambda _: None, lambda _: None)
+        if report.interrupted:
+            raise KeyboardInterrupt
+        return report
 
     def _searched(self, asked: Settings, corpus: Corpus, announce: Announce, tick: Tick) -> Report:
         if self.asked.jobs == 1 and self.asked.dask is None:
             return Campaign(asked, self.pool, corpus, announce=announce, tick=tick).run()
+        # The campaign has workers of its own; these come up again when they are asked for.
+        self.pool.close()
         return run_campaign(
             asked,
             corpus.folder,

@@ -10,7 +10,7 @@ planted/      the planted fault of the last night
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from bnfuzz.nightly.tree import from_tree, to_tree
 SCHEMA = 1
 MAX_BYTES = 64 << 20
 KEPT_NIGHTS = 1000
+TEXTS = (".md", ".py", ".out", ".svg")
 
 Record = TypeVar("Record")
 
@@ -127,6 +128,18 @@ class Store:
             return read(self.cases / row.case)
         except CaseFileError:
             return None
+
+    def tidy(self, rows: Iterable[Tracked]) -> None:
+        """Removes cases and texts that belong to no finding any more."""
+        kept = list(rows)
+        cases = {row.case for row in kept}
+        issues = {Path(row.issue).stem for row in kept if row.issue}
+        for path in self.cases.glob("*.json"):
+            if path.name not in cases:
+                path.unlink(missing_ok=True)
+        for path in self.issues.iterdir():
+            if path.suffix in TEXTS and path.stem not in issues:
+                path.unlink(missing_ok=True)
 
     def _read(self, name: str, kind: type[Record]) -> Record | None:
         path = self.folder / name

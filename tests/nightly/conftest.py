@@ -58,7 +58,7 @@ def quick_texts(monkeypatch: pytest.MonkeyPatch) -> None:
 def night(tmp_path: Path, mine: Path) -> Night:
     """Runs one night on the function of `mine`, in the folders `night/` and `corpus/`; lines told go to `told`."""
 
-    def run(told: list[str] | None = None, *, cases: int = 64, **asked: Any) -> NightReport:
+    def run(told: list[str] | None = None, *, cases: int = 16, **asked: Any) -> NightReport:
         heard = [] if told is None else told
         asked.setdefault("backends", (f"target:{mine}:norm",))
         settings = Asked(output=tmp_path / "night", corpus=tmp_path / "corpus", cases=cases, **asked)

@@ -140,3 +140,66 @@ def test_the_budget_of_time_is_kept(night: Night) -> None:
     report = night(seed=1, cases=None, minutes=0.1)
     assert report.night.judged > 0
     assert report.night.budget == "0.1 minutes"
+
+
+@pytest.mark.usefixtures("quick_texts")
+def test_a_finding_that_fails_otherwise_goes_on_under_another_name_with_its_text(
+    night: Night, mine: Path, tmp_path: Path
+) -> None:
+    mine.write_text(SHIFTED)
+    (row,) = night(seed=1, cases=8).findings
+    assert row.kind == "wrong"
+    mine.write_text(SHIFTED.replace("+ 1\n", "+ np.nan\n"))
+    second = night(seed=1, cases=8)
+    assert second.exit_code == 0
+    (changed,) = [one for one in second.findings if one.standing == "changed"]
+    assert (changed.kind, changed.issue, changed.first_night) == ("nonfinite", row.issue, 1)
+    assert changed.note.startswith("was y wrong in mine.py ")
+    assert row.signature not in {one.signature for one in second.findings}
+    assert files(tmp_path / "night/issues") == [row.issue]
+    assert files(tmp_path / "night/cases") == [changed.case]
+    third = night(seed=1, cases=8)
+    assert [one.standing for one in third.findings if one.signature == changed.signature] == ["same"]
+
+
+@pytest.mark.usefixtures("quick_texts")
+def test_a_stored_case_that_fails_is_news_once(
+    night: Night, mine: Path, tmp_path: Path, write_case: Callable[..., Path]
+) -> None:
+    write_case("a.json")
+    mine.write_text(SHIFTED)
+    first = night(seed=1, cases=1, backends=(f"target:{mine}:norm", "numpy"))
+    assert first.exit_code == 1
+    assert [(row.case, row.standing) for row in first.replayed] == [("a.json", "failed"), ("a.json", "ok")]
+    assert {row.backend for row in first.news} == {f"target:{mine}:norm"}
+    second = night(seed=1, cases=1, backends=(f"target:{mine}:norm", "numpy"))
+    assert second.exit_code == 0
+    assert (second.replayed[0].standing, second.replayed[0].reason) == ("open", "a finding since night 1")
+    assert 'failures="0"' in (tmp_path / "night/junit.xml").read_text()
+
+
+@pytest.mark.usefixtures("quick_texts")
+def test_a_recorded_failure_that_passes_is_said_to_be_fixed(
+    night: Night, tmp_path: Path, write_case: Callable[..., Path]
+) -> None:
+    path = write_case("a.json", expect={"y": "wrong"})
+    before = path.read_bytes()
+    report = night(seed=1, cases=1)
+    assert report.exit_code == 0
+    assert report.night.counts.replay_fixed == 1
+    assert "1 recorded ones fixed" in (tmp_path / "night/summary.md").read_text()
+    # What people have put into the corpus is left to people.
+    assert path.read_bytes() == before
+
+
+@pytest.mark.usefixtures("quick_texts")
+def test_an_unreadable_file_stops_nothing_and_is_named(
+    night: Night, tmp_path: Path, write_case: Callable[..., Path]
+) -> None:
+    write_case("a.json")
+    write_case("b.json").write_text("{")
+    report = night(seed=1, cases=1)
+    assert report.exit_code == 0
+    assert [row.case for row in report.replayed] == ["a.json"]
+    assert [file.case for file in report.unreadable] == ["b.json"]
+    assert "b.json" in (tmp_path / "night/summary.md").read_text()
