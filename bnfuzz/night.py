@@ -37,6 +37,7 @@ class Tracked:
     note         one clause on the standing: what changed, in which version it is fixed
     case         name of its file below `cases/`; empty where none is stored
     issue        name of its text below `issues/`; empty where none is written yet
+    issue_ready  its script showed the fault
     first_night, last_night   in which it was first and last seen failing; gone_night in which it was found gone
     version      of the backend when it was last seen failing; fixed_in when it was found gone
     finished     nothing is left to shrink
@@ -53,6 +54,7 @@ class Tracked:
     link: str = ""
     case: str = ""
     issue: str = ""
+    issue_ready: bool = False
     first_night: int
     last_night: int
     gone_night: int = 0

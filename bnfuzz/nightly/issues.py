@@ -64,7 +64,7 @@ def write_issues(ledger: Ledger, store: Store, pool: Pool, backends: tuple[str, 
         text = _text(pool, store, row, file, name, backends, allowance)
         if text.incomplete:
             remarks.append(f"{name}: not ready to be sent: {text.incomplete}")
-        ledger.learn(row.signature, issue=name)
+        ledger.learn(row.signature, issue=name, issue_ready=not text.incomplete)
         _write(store, name, ledger[row.signature], text)
     for row in ledger.rows:
         if row.issue and row not in due:
@@ -73,7 +73,7 @@ def write_issues(ledger: Ledger, store: Store, pool: Pool, backends: tuple[str, 
 
 
 def _is_due(row: Tracked, backends: tuple[str, ...]) -> bool:
-    return row.open and row.backend in backends and (not row.issue or row.standing in REWRITTEN)
+    return row.open and row.backend in backends and (not row.issue_ready or row.standing in REWRITTEN)
 
 
 def _text(

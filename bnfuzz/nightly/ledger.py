@@ -118,6 +118,7 @@ class Ledger:
             severity=row.severity,
             finished=row.finished,
             issue=known.issue,
+            issue_ready=known.issue_ready,
         )
 
     def learn(self, signature: str, **facts: object) -> None:

@@ -138,7 +138,8 @@ class _Night:
         """Runs the stored case of each open finding; the pairs that the replay of the corpus can leave out."""
         ran: set[Pair] = set()
         over = self.schedule.over(AGAIN_END)
-        for row in self.ledger.open:
+        # What was not seen for longest comes first, so that everything has its turn.
+        for row in sorted(self.ledger.open, key=lambda row: row.last_night):
             file = self.store.case_of(row)
             if row.backend not in self.backends or file is None:
                 why = "its case is lost" if file is None else "its backend did not take part"
