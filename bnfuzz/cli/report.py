@@ -63,7 +63,7 @@ def report(
     if output is not None:
         make_folder(output)
     drawn = output is not None or plot is not None
-    image = "ladder.png" if output is not None else str(plot or "")
+    image = "ladder.png" if output is not None else plot.name if plot is not None else ""
     with Pool() as pool:
         issue = prepare(
             pool,

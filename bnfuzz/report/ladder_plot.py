@@ -12,7 +12,7 @@ from bnfuzz.report.ladder import STABLE, Curve, Ladder
 from bnfuzz.signature import portable
 
 OTHER_COLOURS = ("#4c78a8", "#e39c37", "#54a24b", "#b279a2", "#72b7b2", "#9d755d", "#8c8c8c", "#2f4b7c", "#d6a5c9")
-OTHER_DASHES = ("-", "-.", ":")
+OTHER_DASHES: tuple[Any, ...] = ("-", "-.", ":", (0, (5, 1)))
 SUBJECT_COLOUR = "#d62728"
 STABLE_COLOUR = "#222222"
 HASH_SALT = "bnfuzz"

@@ -12,15 +12,18 @@ WIDE = 'jax.config.update("jax_enable_x64", True)'
 OBSERVED = "observed = {name: np.asarray(value) for name, value in outputs.items()}"
 
 
-def jax_parts(request: Request, forward: str, *, imports: tuple[str, ...] = (), jit: bool = True) -> Parts:
+def jax_parts(
+    request: Request, forward: str, *, imports: tuple[str, ...] = (), own: tuple[str, ...] = (), jit: bool = True
+) -> Parts:
     """Parts around the text of `forward(x, gamma, beta, …)`, a function of all inputs but the cotangent.
 
-    forward gives (y, {output: statistic}). With `jit` the call is compiled as a whole.
+    forward gives (y, {output: statistic}). With `jit` the call is compiled as a whole. `own` are imports that may
+    compute already, and so come after JAX is set up.
     """
     switches = (ON_THE_CPU, WIDE) if "float64" in request.spec.formats else (ON_THE_CPU,)
     rest = _differentiated(request, jit=jit) if request.backward else _plain(request, jit=jit)
     return Parts(
-        imports=(*IMPORTS, *switches, *imports),
+        imports=(*IMPORTS, *imports, "", *switches, *own),
         body=f"{forward}\n\n{rest}\n{OBSERVED}",
         half=lambda name: f"{name}.astype(jnp.bfloat16)",
     )

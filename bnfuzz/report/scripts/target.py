@@ -38,7 +38,7 @@ def parts(request: Request, name: str) -> Parts:
         plain = mxnet_parts(request, made, statistics)
         return Parts(imports=(*plain.imports, *imports), body=plain.body, held=plain.held)
     lines = [forward_head(request), *(f"    {line}" for line in made.splitlines()), returned(request, statistics)]
-    return jax_parts(request, "\n".join(lines), imports=imports)
+    return jax_parts(request, "\n".join(lines), own=imports)
 
 
 def _options(request: Request, *, stateful: bool) -> list[str]:
