@@ -69,7 +69,7 @@ def page(report: NightReport, folder: Path) -> str:
         environment.get_template("page.html").render(
             night=report.night,
             headline=headline(report),
-            tone="bad" if report.night.troubles else "news" if report.news else "good",
+            tone="bad" if report.night.troubles else "news" if report.exit_code else "good",
             sections=SECTIONS,
             version=__version__,
             infinity=math.inf,

@@ -28,7 +28,9 @@ def headline(report: NightReport) -> str:
         f"{counts.gone} gone" if counts.gone else "",
         f"{counts.replay_fixed} recorded ones fixed" if counts.replay_fixed else "",
     ]
-    return ", ".join(filter(None, parts)) or "nothing new"
+    said = ", ".join(filter(None, parts)) or "nothing new"
+    harmless = report.news and not any(row.fails for row in report.news)
+    return f"{said} (of a kind that fails no run)" if harmless else said
 
 
 def summary(report: NightReport) -> str:

@@ -93,3 +93,5 @@ def test_no_address_ends_its_link(text: str) -> None:
 def test_headlines() -> None:
     assert headline(report(tracked(), tracked(signature="v1/b", standing="back"))) == "1 new finding, 1 came back"
     assert headline(report(tracked(standing="flaky"))) == "nothing new"
+    assert headline(report(tracked(kind="range"))) == "1 new finding (of a kind that fails no run)"
+    assert headline(report(tracked(kind="range"), tracked(signature="v1/b"))) == "2 new findings"
