@@ -7,8 +7,9 @@ with their own differ by those conventions; of one that agrees with none, the kn
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 from bnfuzz.backends import registry
@@ -21,6 +22,16 @@ from bnfuzz.diagnosis.documented import told, whose_default
 from bnfuzz.errors import UsageError
 
 Who = Literal["A", "B"]
+
+PLACES: Mapping[str, str] = MappingProxyType(
+    {
+        "offset": " where the mean is far larger than the spread",
+        "inference": " in inference",
+        "other scalars": " with another eps or momentum",
+        "case": " on your inputs",
+    }
+)
+"""What a side was asked -> where that is; nothing for varied data, which is anywhere."""
 
 SHOWN = 2
 """Lines of a cause's evidence that are told: `bnfuzz explain` tells them all."""
@@ -143,11 +154,17 @@ def _causes(a: Reading, b: Reading) -> Iterator[Difference]:
         name = cause.causes[0].name if cause is not None and cause.causes else "unknown"
         evidence = cause.causes[0].evidence[:SHOWN] if cause is not None and cause.causes else ()
         yield Difference(
-            sentence=f"{who} is {side.kind} in {', '.join(side.failing)}: {sentence}",
+            sentence=f"{who} is {side.kind} in {', '.join(side.failing)}{_where(side)}: {sentence}",
             name=name,
             at_fault=(who,),
             evidence=evidence,
         )
+
+
+def _where(side: Reading) -> str:
+    """Where it fails, if that is not everywhere."""
+    failing = {about for about, fit in side.fits.items() if not fit.agrees}
+    return PLACES.get(next(iter(failing)), "") if len(failing) == 1 else ""
 
 
 def alike(a: Reading, b: Reading) -> bool:

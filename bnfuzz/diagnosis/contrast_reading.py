@@ -16,14 +16,14 @@ from bnfuzz.backends.pool import Pool
 from bnfuzz.case import Case, Inputs, Mode, Outputs, Spec
 from bnfuzz.conventions import Conventions
 from bnfuzz.diagnosis.contrast_fit import NORMALISED, RUNNING, Answer, Fit
-from bnfuzz.diagnosis.contrast_trials import OTHER_EPS, varied_inputs, varied_spec, with_other_scalars
+from bnfuzz.diagnosis.contrast_trials import OTHER_EPS, offset_inputs, varied_inputs, varied_spec, with_other_scalars
 from bnfuzz.diagnosis.documented import DEFAULTS, USUAL
 from bnfuzz.diagnosis.explain import explain, explain_case
 from bnfuzz.diagnosis.explanation import Explanation
 from bnfuzz.errors import UsageError
 from bnfuzz.judge.verdict import Kind, precedence
 
-About = Literal["case", "varied", "other scalars", "inference"]
+About = Literal["case", "varied", "other scalars", "offset", "inference"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,12 +83,6 @@ class Reading:
         """The eps that acts on the case at hand."""
         return self.followed.default_eps
 
-    @property
-    def new_weight(self) -> float:
-        """The weight of the new statistic on the case at hand."""
-        given = self.followed.default_momentum
-        return given if self.followed.momentum_weighs == "new" else 1.0 - given
-
     def judged_as(self, other: Conventions, names: tuple[str, ...], about: About = "varied") -> Fit | None:
         """Its answer under the semantic conventions of another; None where there is none."""
         answer = self.answers.get(about)
@@ -118,6 +112,10 @@ def read(pool: Pool, name: str, case: Case, *, seed: int) -> Reading:
         if mode == "inference" and not (case.spec.has_running or case.spec.mode == "inference"):
             continue
         side.ask_varied(about, varied_spec(case.spec, mode), case.spec.shape, seed)
+        if mode == "training" and "varied" in side.answered:
+            spec = side.answered["varied"].spec
+            compute = side.claimed.compute_format(spec.data_format)
+            side.ask("offset", spec, offset_inputs(spec, compute, seed=seed))
         if mode == "training" and (side.takes_eps or side.takes_momentum):
             other = with_other_scalars(varied_spec(case.spec, mode))
             side.ask_varied("other scalars", other, case.spec.shape, seed)
@@ -130,7 +128,7 @@ class _Side:
         self.claimed = pool.conventions(name)
         self.takes_eps = "eps" not in self.claimed.fixed_scalars
         self.takes_momentum = "momentum" not in self.claimed.fixed_scalars and self._learns
-        self._answers: dict[About, Answer] = {}
+        self.answered: dict[About, Answer] = {}
         self._trouble: dict[About, str] = {}
         self._mutated: set[str] = set()
         self._rejected: dict[float, float] = {}
@@ -156,7 +154,7 @@ class _Side:
             return False
         self._trouble.pop(about, None)
         self._mutated.update(reply.mutated)
-        self._answers[about] = Answer(spec, inputs, reply.outputs)
+        self.answered[about] = Answer(spec, inputs, reply.outputs)
         return True
 
     def ask_varied(self, about: About, spec: Spec, whole: tuple[int, ...], seed: int) -> None:
@@ -167,16 +165,16 @@ class _Side:
 
     def reading(self) -> Reading:
         followed = self.claimed
-        if self._answers:
-            left = self._answers.get("varied") or self._answers.get("inference") or self._answers["case"]
+        if self.answered:
+            left = self.answered.get("varied") or self.answered.get("inference") or self.answered["case"]
             followed = self._running(left, self._normalised(left))
         keeps_eps, keeps_momentum = self._keeps(followed)
-        judged_under = dict.fromkeys(self._answers, followed)
-        if "other scalars" in self._answers:
+        judged_under = dict.fromkeys(self.answered, followed)
+        if "other scalars" in self.answered:
             judged_under["other scalars"] = self._with_other_scalars(followed, keeps_eps, keeps_momentum)
         fits = {
             about: answer.fit(judged_under[about], own_eps=True, own_momentum=True)
-            for about, answer in self._answers.items()
+            for about, answer in self.answered.items()
         }
         cause, culprit = self._cause(fits, judged_under)
         return Reading(
@@ -188,7 +186,7 @@ class _Side:
             takes_eps=self.takes_eps,
             keeps_eps=keeps_eps,
             keeps_momentum=keeps_momentum,
-            answers=self._answers,
+            answers=self.answered,
             trouble=self._trouble,
             mutated=tuple(sorted(self._mutated)),
             fits=fits,
@@ -199,7 +197,7 @@ class _Side:
 
     def _keeps(self, followed: Conventions) -> tuple[bool | None, bool | None]:
         """Whether a given eps acts, and a given momentum; None where neither that one nor its own agrees."""
-        answer = self._answers.get("other scalars")
+        answer = self.answered.get("other scalars")
         if answer is None:
             return None, None
 
@@ -214,7 +212,7 @@ class _Side:
 
     def _with_other_scalars(self, followed: Conventions, eps: bool | None, momentum: bool | None) -> Conventions:
         """`followed`, with the other eps and momentum where they are given and not known to be ignored."""
-        argument = self.claimed.momentum_argument(self._answers["other scalars"].spec)
+        argument = self.claimed.momentum_argument(self.answered["other scalars"].spec)
         return replace(
             followed,
             default_eps=OTHER_EPS if self.takes_eps and eps is not False else followed.default_eps,
@@ -265,11 +263,11 @@ class _Side:
         self, fits: dict[About, Fit], judged_under: dict[About, Conventions]
     ) -> tuple[Explanation | None, Case | None]:
         """What explains the first answer that does not agree, the varied ones first, and a case of it."""
-        order: tuple[About, ...] = ("varied", "other scalars", "inference", "case")
+        order: tuple[About, ...] = ("varied", "other scalars", "inference", "offset", "case")
         for about in order:
             if about not in fits or fits[about].agrees:
                 continue
-            answer = self._answers[about]
+            answer = self.answered[about]
             failing = answer.judged(judged_under[about], own_eps=True, own_momentum=True).failing()
             culprit = Case(spec=answer.spec, inputs=answer.inputs.trial(int(failing[0])))
             return self._explained(culprit, judged_under[about]), culprit

@@ -14,6 +14,7 @@ import numpy as np
 
 from bnfuzz import formats
 from bnfuzz.case import Inputs, Mode, Spec, batch_norm_spec, expected_arrays
+from bnfuzz.formats import Format
 
 SPREADS = (2.0, 0.1, 0.01, 0.001)
 """Standard deviations of the trials."""
@@ -67,16 +68,30 @@ def smaller(spec: Spec) -> tuple[int, ...]:
 
 def varied_inputs(spec: Spec, *, seed: int) -> Inputs:
     """One trial per spread, drawn from the seed."""
+    return _drawn(spec, seed, SPREADS, 0.0)
+
+
+def offset_inputs(spec: Spec, compute: Format, *, seed: int) -> Inputs:
+    """One trial whose mean is far larger than its spread: there an unstable formula (mean(x²) − mean²) shows.
+
+    Twice u^-1/2 of the compute format, where κ²u passes 1 while κu is still small; less where x's own format is so
+    coarse that its values would be few.
+    """
+    data = formats.named(spec.data_format)
+    return _drawn(spec, seed, (1.0,), min(2.0 * compute.unit_roundoff**-0.5, 0.1 / data.unit_roundoff))
+
+
+def _drawn(spec: Spec, seed: int, spreads: tuple[float, ...], shift: float) -> Inputs:
     rng = np.random.default_rng(seed)
-    trials, channels = len(SPREADS), math.prod(spec.statistics_shape)
+    trials, channels = len(spreads), math.prod(spec.statistics_shape)
     along = tuple(spec.shape[axis] if axis in spec.kept_axes else 1 for axis in range(spec.rank))
-    spread = np.array(SPREADS).reshape(trials, *(1,) * spec.rank)
+    spread = np.array(spreads).reshape(trials, *(1,) * spec.rank)
     offset = (0.15 * (1 + np.arange(channels) % 3) * (-1.0) ** np.arange(channels)).reshape(1, *along)
     normal = rng.standard_normal((trials, *spec.shape))
     per_channel = (trials, channels)
-    flat_spread = np.array(SPREADS).reshape(trials, 1)
+    flat_spread = np.array(spreads).reshape(trials, 1)
     drawn = {
-        "x": spread * (offset + normal),
+        "x": shift + spread * (offset + normal),
         "cotangent": 0.7 + rng.standard_normal((trials, *spec.shape)) + 0.8 * normal,
         "gamma": (1.5 + rng.random(per_channel)) * (-1.0) ** (1 + np.arange(channels)),
         "beta": (0.8 + rng.random(per_channel)) * (-1.0) ** (np.arange(channels) // 2),

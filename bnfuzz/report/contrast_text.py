@@ -53,7 +53,7 @@ def _answer(found: Contrast) -> list[str]:
             *_wrapped(
                 [
                     f"Both agree with the exact values on your inputs and on varied ones (gamma, beta, cotangent, "
-                    f"spreads from 2 to 0.001{_modes(found)}): {worst}. eps {told(found.a.eps)} in both."
+                    f"spreads from 2 to 0.001, large means{_modes(found)}): {worst}. eps {told(found.a.eps)} in both."
                 ],
                 "  ",
             ),
@@ -127,7 +127,11 @@ def _why(found: Contrast, table: tuple[Row, ...]) -> Iterator[str]:
             reason = _zero_reason(found.case, row.output)
             bound = max(row.a.bound, row.b.bound)
             low, high = row.ratios
-            span = f"ratio, {low:.3g} here, means" if low == high else f"ratios, {low:.3g} to {high:.3g} here, mean"
+            span = (
+                f"ratio, {low:.3g} here, means"
+                if f"{low:.3g}" == f"{high:.3g}"
+                else f"ratios, {low:.3g} to {high:.3g} here, mean"
+            )
             yield (
                 f"{row.output}: the exact value is 0{f' ({reason})' if reason else ''}. Both print noise, at worst "
                 f"±{bound:.1g}, rarely above {row.typical:.1g}: its {span} nothing."

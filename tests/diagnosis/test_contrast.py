@@ -183,6 +183,17 @@ def test_gamma_taken_as_one_is_a_convention(pool, kernel):
     assert difference.sentence.startswith("A takes gamma as 1")
 
 
+@pytest.mark.parametrize("name", ["onepass", "onepass_clamp"])
+def test_a_formula_that_loses_its_digits_is_not_the_same_function(pool, kernel, name):
+    found = contrast(pool, kernel("sound:pairwise"), kernel(f"fault:{name}"), case_of())
+    (difference,) = found.differences
+    assert difference.at_fault == ("B",)
+    assert difference.name in ("onepass", "onepass_clamp")
+    assert "B is unstable in y" in contrast_text(found)
+    assert "where the mean is far larger than the spread: onepass" in difference.sentence
+    assert {about for about, fit in found.b.fits.items() if not fit.agrees} == {"offset"}
+
+
 def test_exact_zeros_are_named(pool, kernel):
     for cotangent, zeros in (("sum", ("dx", "dgamma")), ("mean_square", ("dbeta",))):
         case = case_of(cotangent=cotangent)
