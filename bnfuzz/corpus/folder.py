@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bnfuzz.casefile import CaseFile, State, dumps, from_finding, merged, read
 from bnfuzz.casefile.atomic import LEFTOVER, create_atomic, locked, make_folder, remove_leftovers, write_atomic
+from bnfuzz.casefile.tree import clipped
 from bnfuzz.casefile.versions import within
 from bnfuzz.corpus import known as known_findings
 from bnfuzz.corpus.known import KnownFinding
@@ -146,7 +147,8 @@ class Corpus:
                         backend=expectation.backend,
                         versions=expectation.versions,
                         link=expectation.link or case.file.origin.link,
-                        reason=expectation.explanation or f"open case {case.path.name}",
+                        reason=clipped(expectation.explanation, known_findings.MAX_TEXT)
+                        or f"open case {case.path.name}",
                     )
         return None
 

@@ -24,7 +24,13 @@ from bnfuzz.casefile import versions
 from bnfuzz.casefile.atomic import locked, make_folder, write_atomic
 from bnfuzz.errors import UsageError
 
-MAX_BYTES = 4 << 20
+MAX_BYTES = 1 << 20
+MAX_LINE = 8_000
+"""Characters of one line: the time to read a dotted key grows with the square of its length."""
+
+MAX_TEXT = 2_000
+"""Characters of one field: even with every character escaped it fits on a line."""
+
 Status = Literal["accepted", "ignored"]
 
 
@@ -44,6 +50,8 @@ class KnownFinding:
             value = getattr(self, field.name)
             if not isinstance(value, str):
                 raise UsageError(f"{field.name}={value!r} is no text; put it in quotes")
+            if len(value) > MAX_TEXT:
+                raise UsageError(f"{field.name} has {len(value)} characters; the limit is {MAX_TEXT}: shorten it")
             if any(ord(char) < 32 or ord(char) == 127 for char in value):
                 raise UsageError(f"{field.name}={value!r} has control characters; write it on one line")
         if not re.match(r"v\d+/[^/]", self.signature):
@@ -97,6 +105,10 @@ def read(path: str | Path) -> tuple[KnownFinding, ...]:
 
 def loads(text: str, where: str | Path) -> tuple[KnownFinding, ...]:
     """The entries of a text; `where` names it in errors."""
+    longest = max(enumerate(map(len, text.splitlines()), start=1), key=lambda line: line[1], default=(0, 0))
+    if longest[1] > MAX_LINE:
+        problem = f"line {longest[0]} has {longest[1]} characters; the limit is {MAX_LINE}"
+        raise UsageError(f"{where}: {problem}: use patterns, and shorter reasons")
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

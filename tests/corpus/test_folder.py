@@ -285,6 +285,14 @@ def test_what_is_known_of_an_open_case(tmp_path: Path) -> None:
     assert corpus.known("v1/none/y") is None
 
 
+def test_a_long_cause_is_cut_in_a_known_finding(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path)
+    corpus.add_finding(replace(finding(1), cause="why " * 4000))
+    known = corpus.known(finding(1).signature)
+    assert known is not None
+    assert known.reason.endswith("…")
+
+
 def test_known_toml_comes_first(tmp_path: Path) -> None:
     (tmp_path / "known.toml").write_text('[[finding]]\nsignature = "v1/flax/*"\nreason = "known"\nstatus = "ignored"\n')
     known = Corpus(tmp_path).known(finding(1).signature)

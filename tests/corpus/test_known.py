@@ -25,7 +25,7 @@ def test_an_entry_and_its_defaults() -> None:
 
 REFUSED = {
     "no toml": ("[[finding]\n", "no TOML: .*corpus/README.md"),
-    "nested": ("a = " + "[" * 100_000, "no TOML"),
+    "nested": ("a = " + "[\n" * 100_000, "no TOML"),
     "unknown top": ('signature = "x"\n', "'signature' is not known at the top; entries start with"),
     "one table": ('[finding]\nsignature = "x"\n', "two brackets"),
     "no tables": ("finding = [1]\n", "finding 1: 1 is no table"),
@@ -54,6 +54,28 @@ def test_refused_with_entry_field_and_remedy(name: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         loads(text, "corpus/known.toml")
     assert str(caught.value).startswith("corpus/known.toml: ")
+
+
+LONG = {
+    "a dotted key": "a." * 200_000 + "b = 1",
+    "a deep array": "finding = " + "[" * 100_000,
+    "a deep table": "finding = " + "[{a=" * 3_000,
+    "a long number": "finding = " + "9" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_line_that_would_take_for_ever_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=r"known.toml: line 2 has \d+ characters; the limit is 8000"):
+        known.loads(f"# hostile\n{LONG[name]}\n", "known.toml")
+
+
+def test_what_can_be_written_can_be_read(tmp_path: Path) -> None:
+    worst = KnownFinding(signature="v1/a", reason='"' * known.MAX_TEXT, link="https://" + "\\" * (known.MAX_TEXT - 8))
+    known.append(tmp_path / "known.toml", worst)
+    assert known.read(tmp_path / "known.toml") == (worst,)
+    with pytest.raises(UsageError, match="reason has 2001 characters; the limit is 2000: shorten it"):
+        KnownFinding(signature="v1/a", reason="x" * 2001)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,7 +160,8 @@ class UpkeepMachine(RuleBasedStateMachine):
         tree = json.loads(path.read_text()) | {"schema": 1}
         tree.pop("descent", None)
         for entry in tree["expectations"]:
-            entry["why"] = entry.pop("cause")
+            # One that is old already has no cause of its own.
+            entry["why"] = entry.pop("cause", entry.get("why"))
         path.write_text(json.dumps(tree))
 
     @rule(which=which)
