@@ -198,7 +198,7 @@ def measured(asked: argparse.Namespace, rows: list[Row]) -> Iterator[Row]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3])
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2, 3], help="none: only the page")
     parser.add_argument("--seconds", type=float, default=300.0, help="of hunting per seed")
     parser.add_argument("--plans", type=int, default=400, help="of a hunt")
     parser.add_argument("--rows", type=Path, help="a file of rows that is read, and added to: a run can be continued")

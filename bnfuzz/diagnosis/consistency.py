@@ -8,8 +8,8 @@ in its order and its forms.
 
 It is *supported* where all failing elements are inside, and that says something: the enclosure is narrower than the
 distance to the truth; or running the kernel in the compute format gives the observed values far more closely than the
-truth does (REPRODUCES); or, for an unstable evaluation, the judge has a bound for that evaluation, holds it to account
-for the output, and the kernel's own run errs by a like amount.
+truth does (REPRODUCES); or, for an unstable evaluation, the kernel's own run errs by a like amount and the judge, where
+it has a bound for that sort of evaluation, holds it to account for the output.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _compare(trial: Trial, step: int, output: OutputJudgement, enclosed: Enclosu
     at = _worst(np.where(failing, np.where(np.isnan(output.ratio[0]), 0.0, output.ratio[0]), -1.0))
     away = output.ratio[0][at]
     where = _place(observation, step, output.name, at)
-    if same[at]:
+    if same[at] or trial.hypothesis.kind == "algorithm":
         return supported, f"{where}: {_errs(trial, step, output, seen, truth, enclosed, at)}"
     line = (
         f"{where}: {_predicted(enclosed, at)}, observed {_n(seen[at])}{_share(enclosed, seen, at)}; "
@@ -239,7 +239,8 @@ def apart(first: Enclosure, second: Enclosure) -> Mask:
 def _reproduced(trial: Trial, step: int, output: OutputJudgement, seen: Array, truth: Array, failing: Mask) -> bool:
     """The kernel, run in the compute format, gives what was observed; or errs by a like amount where the judge holds
     this sort of evaluation to account."""
-    labelled = output.why[0] in trial.hypothesis.labels
+    hypothesis = trial.hypothesis
+    labelled = output.why[0] in hypothesis.labels or (hypothesis.kind == "algorithm" and not hypothesis.labels)
     error = np.abs(seen - truth)[failing]
     for run_again in _ran(trial, step, output.name):
         there = run_again[failing]

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 
+import numpy as np
+
 from bnfuzz.case import Array, Spec
 from bnfuzz.conventions import Conventions
 from bnfuzz.diagnosis.explanation import CauseKind
@@ -117,10 +119,11 @@ class Hypothesis:
 
 
 def learns_from_inverse(p: Pass, old: Array) -> Array:
-    """The variance recovered from r = 1/sqrt(var + eps)."""
+    """The variance recovered from r = 1/sqrt(var + eps), eps kept as the wider number that it was given as."""
     n, ddof = p.geometry.n, p.conventions.running_ddof
     r = p.inverse_deviation
-    variance = p.scalar(1.0) / (r * r) - p.eps
+    recovered = (p.scalar(1.0) / (r * r)).astype(np.float64) - p.conventions.eps_given(p.spec)
+    variance = recovered.astype(p.dtype)
     return textbook.blend(p, old, variance * p.scalar(n / (n - ddof)) if n > ddof else variance)
 
 

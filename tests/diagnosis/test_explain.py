@@ -11,7 +11,7 @@ from bnfuzz.case import Case, Inputs, Outputs, Spec
 from bnfuzz.conventions import Conventions
 from bnfuzz.diagnosis.explain import explain, explain_stored
 from bnfuzz.diagnosis.explanation import UNKNOWN, Explanation
-from bnfuzz.diagnosis.hypothesis import SOUND, replaced_steps, single_hypotheses, together
+from bnfuzz.diagnosis.hypothesis import SOUND, learns_from_inverse, replaced_steps, single_hypotheses, together
 from bnfuzz.diagnosis.observation import calling
 from bnfuzz.evaluation import References
 from bnfuzz.faults import sound, sums, textbook
@@ -147,6 +147,16 @@ def test_an_overflow_on_the_way_is_no_fault() -> None:
     wide = replace(case, inputs=replace(case.inputs, x=case.inputs.x * case.inputs.x.dtype.type(1e25)))
     found = explained(CLEAN, wide)
     assert names(found) == ("range",)
+
+
+def test_a_variance_recovered_from_the_root_is_told_from_a_wrong_one() -> None:
+    case = CATALOGUE["rv_std"].example.case(CONVENTIONS)
+    inputs = case.inputs
+    small = replace(inputs, x=inputs.x * inputs.x.dtype.type(1e-9), running_var=inputs.x[:, 0] * 0)
+    tiny = Case(spec=replace(case.spec, eps=1e-5), inputs=small)
+    found = explained(replace(CLEAN, running_var=learns_from_inverse), tiny)
+    assert names(found) == ("rv_from_inverse",)
+    assert found.causes[0].kind == "algorithm"
 
 
 def test_an_exception_no_hypothesis_predicts() -> None:
