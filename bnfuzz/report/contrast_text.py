@@ -134,7 +134,7 @@ def _why(found: Contrast, table: tuple[Row, ...]) -> Iterator[str]:
             )
             yield (
                 f"{row.output}: the exact value is 0{f' ({reason})' if reason else ''}. Both print noise, at worst "
-                f"±{bound:.1g}, rarely above {row.typical:.1g}: its {span} nothing."
+                f"±{bound:.1g}, rarely above {row.typical:.1g}: their {span} nothing."
             )
     rest = [row for row in table if not row.both_zero]
     same_bits = [row.output for row in table if row.equal_bits]

@@ -189,7 +189,8 @@ def test_a_formula_that_loses_its_digits_is_not_the_same_function(pool, kernel, 
     (difference,) = found.differences
     assert difference.at_fault == ("B",)
     assert difference.name in ("onepass", "onepass_clamp")
-    assert "B is unstable in y" in contrast_text(found)
+    # Where the variance comes out negative its root is NaN; clamped at 0 it is merely far off.
+    assert f"B is {'nonfinite' if name == 'onepass' else 'unstable'} in y" in contrast_text(found)
     assert "where the mean is far larger than the spread: onepass" in difference.sentence
     assert {about for about, fit in found.b.fits.items() if not fit.agrees} == {"offset"}
 
