@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bnfuzz.campaign.shards import check_jobs
 from bnfuzz.errors import UsageError
 
 AGAIN_END, REPLAY_END, SEARCH_END, SHRINK_END, ISSUES_END = 0.1, 0.35, 0.84, 0.9, 0.97
@@ -50,8 +51,7 @@ class Asked:
             raise UsageError(f"cases={self.cases} must be at least 1")
         if self.seed is not None and self.seed < 0:
             raise UsageError(f"seed={self.seed} must not be negative")
-        if self.jobs < 1:
-            raise UsageError(f"jobs={self.jobs} must be at least 1")
+        check_jobs(self.jobs, self.dask)
 
     @property
     def budget(self) -> str:

@@ -26,7 +26,7 @@ clean = function_of(CLEAN)
 def test_without_its_fault_the_function_is_not_accused(tmp_path: Path) -> None:
     path = tmp_path / "clean.py"
     path.write_text(CLEAN)
-    asked = Settings(backends=(f"target:{path}:clean",), seed=5, cases=800, trials=8, formats=("float32",))
+    asked = Settings(backends=(f"target:{path}:clean",), seed=5, cases=400, trials=8, formats=("float32",))
     with Pool() as pool:
         report = Campaign(asked, pool, None, announce=lambda _: None, tick=lambda _: None).run()
     assert not report.failed, [found.finding.signature for found in report.discoveries.failing]
@@ -34,17 +34,15 @@ def test_without_its_fault_the_function_is_not_accused(tmp_path: Path) -> None:
     assert outputs == {"y", "dgamma", "dbeta", "dx", "new_running_mean", "new_running_var"}
 
 
-def test_nights_plant_different_faults_and_the_same_seed_the_same() -> None:
-    chosen = [planting.choose(seed).name for seed in range(20)]
-    assert chosen == [planting.choose(seed).name for seed in range(20)]
-    assert len(set(chosen)) > 10
-    assert set(chosen) <= set(planting.eligible())
-
-
-def test_faults_of_statistics_of_gradients_and_of_buffers_are_eligible() -> None:
-    assert {"onepass", "dx_no_mean_term", "rv_std", "eps_missing", "eval_uses_batch"} <= set(planting.eligible())
-    # These show in several steps, in memory, or not at all where a function's conventions do not forbid them.
-    assert not {"gradient_accumulates", "grad_layout", "alias_x"} & set(planting.eligible())
+def test_nights_plant_different_faults_that_a_function_can_show() -> None:
+    eligible = set(planting.eligible())
+    chosen = [planting.choose(seed).name for seed in range(9)]
+    assert set(chosen) <= eligible
+    assert len(set(chosen)) > 5
+    assert planting.choose(0).name == chosen[0]
+    assert {"onepass", "dx_no_mean_term", "rv_std", "eps_missing", "eval_uses_batch"} <= eligible
+    # These show in several steps, or in memory only.
+    assert not {"gradient_accumulates", "grad_layout", "alias_x"} & eligible
 
 
 @pytest.mark.parametrize("name", ["eps_missing", "dx_no_var_term", "rv_not_updated"])

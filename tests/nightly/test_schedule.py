@@ -27,6 +27,7 @@ def asked(**changes: Any) -> Asked:
         ({"minutes": None, "cases": 0}, "cases=0"),
         ({"seed": -1}, "seed=-1"),
         ({"jobs": 0}, "jobs=0"),
+        ({"jobs": 2, "dask": "tcp://localhost:1"}, "exclude each other"),
     ],
 )
 def test_misuse_is_refused(changes: dict[str, Any], message: str) -> None:
