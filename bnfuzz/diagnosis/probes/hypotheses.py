@@ -57,14 +57,6 @@ def fits(expected: Expected, observed: Array) -> bool:
     return ratio(expected, observed) <= 1.0
 
 
-def apart(a: Expected, b: Expected) -> bool:
-    """No output can be within the bounds of both: in some element the two intervals are disjoint."""
-    with np.errstate(invalid="ignore"):
-        distance = np.abs((a.value - b.value) + (a.rest - b.rest))
-        reach = a.bound + a.rung_bound + b.bound + b.rung_bound
-        return bool(np.any((distance > reach) & ~a.undefined & ~b.undefined))
-
-
 def standing(alternatives: Alternatives, observed: Array) -> tuple[str, ...]:
     """Names of those that the observed output is within the bounds of."""
     return tuple(name for name, expected in alternatives.items() if fits(expected, observed))
