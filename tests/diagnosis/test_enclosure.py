@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import given as drawn
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
@@ -28,6 +29,7 @@ def holds(enclosed: Enclosure, values: np.ndarray) -> bool:
     return bool(np.all(inside(enclosed, np.asarray(values, dtype=np.longdouble))))
 
 
+@settings(deadline=None)
 @drawn(NUMBERS, NUMBERS)
 def test_operations_hold_the_rounded_and_the_exact_result(x: float, y: float) -> None:
     # A quotient may overflow.
@@ -45,6 +47,7 @@ def test_operations_hold_the_rounded_and_the_exact_result(x: float, y: float) ->
         assert holds(np.maximum(a, b), np.maximum(single_x, single_y))
 
 
+@settings(deadline=None)
 @drawn(VECTORS, st.randoms(use_true_random=False))
 def test_a_sum_holds_every_order(values: np.ndarray, random: object) -> None:
     order = list(range(len(values)))
@@ -55,6 +58,7 @@ def test_a_sum_holds_every_order(values: np.ndarray, random: object) -> None:
     assert holds(total(constant(values[:, None], SINGLE)), np.array([[added]]))
 
 
+@settings(deadline=None)
 @drawn(VECTORS)
 def test_squares_and_their_sums_are_never_negative(values: np.ndarray) -> None:
     deviation = given(values[:, None], SINGLE) - given(values[::-1, None], SINGLE)
