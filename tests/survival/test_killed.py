@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,16 @@ def fuzz(folder: Path, *, function: str = "nan", seed: int, cases: int = 96) -> 
     target.write_text(FUNCTION)
     options = {"--target": f"{target}:{function}", "--seed": seed, "--cases": cases, "--trials": 8}
     return ["fuzz", "--corpus", str(folder / "corpus"), *(str(word) for pair in options.items() for word in pair)]
+
+
+def faults(signatures: Collection[str]) -> set[tuple[str, ...]]:
+    """(backend, operation, mode, formats, regime) of each.
+
+    A campaign may learn that two of its findings are one fault, and keeps it under one signature then: the outputs and
+    kinds that had been printed first may be those of the other.
+    """
+    parts = [signature.split("/") for signature in signatures]
+    return {(*part[1:4], *part[6:]) for part in parts}
 
 
 class Undisturbed:
@@ -74,15 +85,13 @@ def test_fifty_kills_lose_nothing_that_was_printed(tmp_path: Path, undisturbed: 
         command = killed(rng, folder, undisturbed, attempt)
         corpus = Corpus(folder / "corpus")
         assert not corpus.problems
-        # What was printed before is known now, and not new again.
-        assert not command.signatures & printed
         printed |= command.signatures
-        assert corpus.signatures() >= printed
+        assert faults(corpus.signatures()) >= faults(printed)
         if command.process.exitcode == -9:
             dead += 1
             told += bool(command.signatures)
         else:
-            # A restart went on to its end. Another one knows all that is in the corpus.
+            # A restart went on to its end.
             assert command.process.exitcode in (0, 1), command.text
             ended, corpora, printed = ended + 1, corpora + 1, set()
     assert told >= KILLS // 5
@@ -97,7 +106,7 @@ def test_two_campaigns_on_one_corpus(tmp_path: Path) -> None:
     assert [command.ended() for command in commands] == [1, 1, 1]
     corpus = Corpus(tmp_path / "corpus")
     assert not corpus.problems
-    assert corpus.signatures() == set().union(*(command.signatures for command in commands))
+    assert faults(corpus.signatures()) == faults(set().union(*(command.signatures for command in commands)))
     assert not list(tmp_path.rglob(f"{LEFTOVER}*"))
 
 
@@ -110,7 +119,7 @@ def test_a_disk_that_fills_up(share: float, tmp_path: Path, undisturbed: Undistu
     assert "Traceback" not in command.text
     corpus = Corpus(tmp_path / "corpus")
     assert not corpus.problems
-    assert corpus.signatures() >= command.signatures
+    assert faults(corpus.signatures()) >= faults(command.signatures)
     # The one that could not be saved is named.
     (last,) = [line for line in command.text.splitlines() if line.startswith("bnfuzz: finding ")]
     assert last.startswith("bnfuzz: finding v1/target:mine.py:nan/")
@@ -119,4 +128,4 @@ def test_a_disk_that_fills_up(share: float, tmp_path: Path, undisturbed: Undistu
     # With room again, the same campaign saves what it could not.
     again = Command(fuzz(tmp_path, seed=1), tmp_path / "again")
     assert again.ended() in (0, 1), again.text
-    assert Corpus(tmp_path / "corpus").signatures() == undisturbed.found
+    assert faults(Corpus(tmp_path / "corpus").signatures()) == faults(undisturbed.found)
