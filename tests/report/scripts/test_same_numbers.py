@@ -37,6 +37,9 @@ SPECS: tuple[Spec, ...] = (
     *(batch_norm_spec((3, 2), **kinds) for kinds in (HALF, PURE_HALF, BRAIN, PURE_BRAIN)),
     batch_norm_spec((3, 2, 2), layout_x="sliced", **BRAIN),
 )
+VARIANTS = ("jax-eager", "jax-pmean", "flax-slow-variance", "mxnet-defaults")
+"""Their calls differ little from another backend's, or take long to compile: every fourth Spec will do."""
+
 WIDE = batch_norm_spec((3, 2), data_format="float64", parameter_format="float64", statistics_format="float64")
 
 
@@ -77,7 +80,7 @@ def test_every_backend_has_a_writer() -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_the_same_bits(backend: str) -> None:
-    compare(backend, SPECS)
+    compare(backend, SPECS[::4] if backend in VARIANTS else SPECS)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "jax", "flax", "mxnet-scratch", "torch"])
