@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from bnfuzz import formats
 from bnfuzz.case import Array
 from bnfuzz.faults import scopes, sums, textbook
