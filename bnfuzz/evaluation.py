@@ -56,7 +56,7 @@ class Result:
         kinds: dict[str, Kind] = {CALL: "mutated"} if self.reply.mutated else {}
         for step in self.steps:
             for output in step.outputs:
-                kind = output.kinds[trial]
+                kind = output.told(trial)
                 kinds[output.name] = min(kinds.get(output.name, kind), kind, key=precedence)
         return kinds
 

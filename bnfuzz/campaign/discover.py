@@ -30,7 +30,7 @@ from bnfuzz.shrink.findings import shrink_finding
 from bnfuzz.shrink.related import shrink_related
 from bnfuzz.signature import first_failing
 
-EXPLAIN_SECONDS = 2.0
+EXPLAIN_SECONDS = 3.0
 """A cause is looked for only where so much of a finding's time is left."""
 
 CONVINCING = 100.0

@@ -9,8 +9,9 @@ formats and regime fail, in the same class of kinds, and the flow of data lets o
     dgamma, dbeta, dx       read the same cotangent
     new_running_*           read the same momentum
 
-or where some trial fails an output of both. A running statistic beside a wrong y or gradient is a fault of its own
-where the batch's statistics are right in that very trial.
+or where some trial fails an output of both, or the mode is a sequence, in which the state takes a deviation from step
+to step. A running statistic beside a wrong y or gradient is a fault of its own where the batch's statistics are right
+in that very trial.
 
 The signature that stands for all of them is the most telling one: the earliest output in data-flow order, then the
 first kind by precedence. Faults of different classes never share one: wrong metadata, wrong values, a result that
@@ -95,6 +96,9 @@ def same_fault(one: Symptoms, other: Symptoms) -> bool:
     """Whether one fault may have made both."""
     if one.place != other.place:
         return False
+    _, _, _, mode, *_ = one.place
+    if "+" in mode:
+        return True
     return any(reaches(output, another) for output in one.outputs for another in other.outputs)
 
 

@@ -43,6 +43,13 @@ class OutputJudgement:
     observed: Array | None
     why: tuple[str, ...]
 
+    def told(self, trial: int) -> Kind:
+        """The trial's kind, but `vacuous` for what passes as a correct overflow: infinity says nothing of a value."""
+        kind = self.kinds[trial]
+        if kind != "ok" or self.observed is None or np.isfinite(self.observed[trial].astype(np.float64)).all():
+            return kind
+        return "vacuous"
+
 
 @dataclass(frozen=True, eq=False)
 class Judgement:

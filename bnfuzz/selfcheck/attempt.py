@@ -52,7 +52,7 @@ class Attempt:
         kinds: dict[str, Kind] = {}
         for judged in self.judgements if trial < self.completed else ():
             for output in judged.outputs:
-                kind = output.kinds[trial]
+                kind = output.told(trial)
                 kinds[output.name] = min(kinds.get(output.name, kind), kind, key=precedence)
         return {name: kind for name, kind in kinds.items() if kind not in FINDINGS}
 

@@ -73,6 +73,7 @@ def test_one_fault_is_of_one_place_and_one_class(one, other):
         (symptoms("y"), symptoms("new_running_var"), False),
         (symptoms("y", "new_running_var"), symptoms("new_running_var"), True),
         (symptoms("y"), symptoms("dbeta"), False),
+        (symptoms("y", mode="training+inference"), symptoms("new_running_var", mode="training+inference"), True),
         (symptoms("dx"), symptoms("new_running_mean"), False),
         (symptoms("y"), symptoms("y", kind="dtype"), False),
         (symptoms("call", kind="error"), symptoms("call", kind="crash"), False),

@@ -34,7 +34,7 @@ def fickle(x, gamma, beta, *, eps, axis):
     global calls
     calls += 1
     y = sound(x, gamma, beta, eps=eps, axis=axis)
-    return np.nextafter(y, y.dtype.type(1)) if calls % 7 < 3 else y
+    return np.where(y == 0, y, np.nextafter(y, 2 * y)) if calls % 7 < 3 else y
 """
 
 
