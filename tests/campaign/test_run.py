@@ -39,11 +39,15 @@ def test_a_one_pass_variance_is_found_confirmed_shrunk_and_saved(
     announced: list[Discovery] = []
     report = campaign((targets("one_pass"),), corpus, announced, cases=4000, seed=2, families=("offset",))
     assert report.failed
-    found = [discovery for discovery in announced if discovery.first.kind == "unstable"]
+    # `wrong` where the one-pass bound says nothing any more: that trial then stands for the others.
+    found = [discovery for discovery in announced if discovery.first.kind in ("unstable", "wrong")]
     assert found
+    assert "unstable" in {
+        signature.split("/")[5] for one in found for signature in (one.finding.signature, *one.earlier)
+    }
     best = max(found, key=lambda discovery: discovery.first.severity)
     assert best.finding.confirmed
-    assert best.finding.case.inputs.x.size <= 4
+    assert best.finding.case.inputs.x.size <= 12
     assert best.path is not None
     assert read(best.path).signatures == (best.finding.signature,)
 
