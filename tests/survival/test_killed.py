@@ -25,7 +25,7 @@ def zero(x, gamma, beta, *, eps, axis):
 KILLS = 50
 
 
-def fuzz(folder: Path, *, function: str = "nan", seed: int, cases: int = 96) -> list[str]:
+def fuzz(folder: Path, *, function: str = "nan", seed: int, cases: int = 64) -> list[str]:
     """The arguments of a campaign that finds something at once, and several signatures before it is over."""
     target = folder / "mine.py"
     target.write_text(FUNCTION)
@@ -110,7 +110,7 @@ def test_two_campaigns_on_one_corpus(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob(f"{LEFTOVER}*"))
 
 
-@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 0.75, 0.95])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.95])
 def test_a_disk_that_fills_up(share: float, tmp_path: Path, undisturbed: Undisturbed) -> None:
     at = 1 + int(share * undisturbed.operations)
     command = Command(fuzz(tmp_path, seed=1), tmp_path / "output", ("full", at))
