@@ -1,7 +1,7 @@
 """The power of κ with which errors of y grow, measured: `python -m benchmarks.kappa`.
 
-Kernels of the catalogue climb the offset ladder of `bnfuzz.report.ladder` in float32 (32 values, two channels): the
-exponent p is fitted to error ~ κ^p·u between four roundings and saturation. `bound` is the judge's own bound.
+Kernels of the catalogue climb the offset ladder of `bnfuzz.report.issue.ladder` in float32 (32 values, two channels):
+the exponent p is fitted to error ~ κ^p·u between four roundings and saturation. `bound` is the judge's own bound.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bnfuzz.conventions import ALL_FORMATS
 from bnfuzz.faults.backend import CONVENTIONS, entry, run
 from bnfuzz.numerics.reference import reference
 from bnfuzz.report.columns import aligned
-from bnfuzz.report.ladder import Ladder, ladder_inputs, ladder_of, slope_of
+from bnfuzz.report.issue.ladder import Ladder, ladder_inputs, ladder_of, slope_of
 
 KERNELS = ("pairwise", "sequential", "kahan", "recentred", "welford", "chan", "folded")
 ONE_PASS = ("onepass", "onepass_clamp")

@@ -26,9 +26,9 @@ import click
 from benchmarks.hidden_faults import HIDDEN
 from bnfuzz.case import Case, Inputs, Outputs, Spec
 from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.causes.observation import calling
 from bnfuzz.diagnosis.explain import explain
 from bnfuzz.diagnosis.explanation import Explanation
-from bnfuzz.diagnosis.observation import calling
 from bnfuzz.faults import sound, sums
 from bnfuzz.faults.backend import CONVENTIONS, run
 from bnfuzz.faults.buffers import mean_by, variance_by

@@ -7,7 +7,7 @@ import time
 from typing import Protocol, TextIO
 
 from bnfuzz.campaign.budget import Budget
-from bnfuzz.campaign.discover import Discoveries
+from bnfuzz.campaign.findings.discover import Discoveries
 from bnfuzz.campaign.tally import Tally
 
 REFRESH_SECONDS = 0.5

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from bnfuzz.backends.pool import Pool
 from bnfuzz.campaign.budget import Budget
-from bnfuzz.campaign.discover import Discoveries, Discovery, shrunk
+from bnfuzz.campaign.findings.discover import Discoveries, Discovery, shrunk
+from bnfuzz.campaign.findings.sightings import Sightings
 from bnfuzz.campaign.progress import Watched
 from bnfuzz.campaign.scatter import Scatter
 from bnfuzz.campaign.search import Search, empty_tally
 from bnfuzz.campaign.settings import Settings
-from bnfuzz.campaign.sightings import Sightings
 from bnfuzz.campaign.tally import Tally
 from bnfuzz.campaign.units import FRUITLESS_ROUNDS, Unit, check_outputs, nothing_left, units
 from bnfuzz.corpus import Corpus

@@ -15,9 +15,9 @@ from hypothesis import target
 
 from bnfuzz.backends.pool import Pool
 from bnfuzz.campaign.draw import PLANS_PER_SPEC, each_plan
+from bnfuzz.campaign.findings.sightings import Sightings
 from bnfuzz.campaign.scatter import Scatter
 from bnfuzz.campaign.settings import Settings
-from bnfuzz.campaign.sightings import Sightings
 from bnfuzz.campaign.tally import BackendTally, Tally
 from bnfuzz.campaign.units import Unit
 from bnfuzz.case import Inputs, Spec

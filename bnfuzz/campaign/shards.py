@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bnfuzz.backends.pool import Limits, Pool
-from bnfuzz.campaign.cluster import Cluster
-from bnfuzz.campaign.crew import Crew, LocalCrew
-from bnfuzz.campaign.discover import Discovery
-from bnfuzz.campaign.parallel import ParallelCampaign
+from bnfuzz.campaign.findings.discover import Discovery
+from bnfuzz.campaign.parallel.cluster import Cluster
+from bnfuzz.campaign.parallel.crew import Crew, LocalCrew
+from bnfuzz.campaign.parallel.ordered import ParallelCampaign
 from bnfuzz.campaign.progress import Watched
 from bnfuzz.campaign.run import Campaign, Report
 from bnfuzz.campaign.settings import Settings

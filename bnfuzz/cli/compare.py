@@ -10,10 +10,10 @@ import click
 from bnfuzz.backends import registry
 from bnfuzz.backends.pool import Limits, Pool
 from bnfuzz.cli.compare_inputs import COTANGENTS, Asked, completed, drawn_case, stored_case
-from bnfuzz.diagnosis.contrast import contrast
+from bnfuzz.diagnosis.contrast.contrast import contrast
 from bnfuzz.errors import UsageError
 from bnfuzz.formats import FormatName
-from bnfuzz.report.contrast_text import contrast_text
+from bnfuzz.report.contrast.text import contrast_text
 
 
 @click.command()

@@ -9,7 +9,7 @@ import click
 
 from bnfuzz.backends import registry
 from bnfuzz.backends.pool import Limits
-from bnfuzz.campaign.discover import Discovery
+from bnfuzz.campaign.findings.discover import Discovery
 from bnfuzz.campaign.progress import Progress
 from bnfuzz.campaign.settings import Settings
 from bnfuzz.campaign.shards import check_jobs, run_campaign

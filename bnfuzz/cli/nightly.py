@@ -9,11 +9,11 @@ import click
 
 from bnfuzz.backends import registry
 from bnfuzz.backends.pool import Limits
-from bnfuzz.campaign.discover import Discovery
+from bnfuzz.campaign.findings.discover import Discovery
 from bnfuzz.campaign.progress import Progress
 from bnfuzz.nightly.asked import Asked
 from bnfuzz.nightly.run import run_night
-from bnfuzz.report.summary import headline
+from bnfuzz.report.night.summary import headline
 from bnfuzz.report.table import discovery_line
 
 DEFAULT_MINUTES = 60.0

@@ -13,8 +13,8 @@ from bnfuzz.cli.corpus import resolve
 from bnfuzz.corpus import Corpus, Entry
 from bnfuzz.errors import UsageError
 from bnfuzz.replay import roster
-from bnfuzz.report.issue import Issue, prepare
-from bnfuzz.report.ladder_plot import ladder_image
+from bnfuzz.report.issue.ladder_plot import ladder_image
+from bnfuzz.report.issue.prepare import Issue, prepare
 
 PLOTS: dict[str, Literal["svg", "png"]] = {".svg": "svg", ".png": "png"}
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from bnfuzz.backends.pool import Pool
 from bnfuzz.case import Case, Outputs
 from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.causes.inquiry import Inquiry, told
+from bnfuzz.diagnosis.causes.observation import Answer, Run, asking, calling, from_stored
 from bnfuzz.diagnosis.explanation import Explanation
-from bnfuzz.diagnosis.inquiry import Inquiry, told
-from bnfuzz.diagnosis.observation import Answer, Run, asking, calling, from_stored
 from bnfuzz.judge.verdict import Verdict
 
 

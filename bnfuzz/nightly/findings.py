@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bnfuzz import machine
 from bnfuzz.backends.pool import Pool
-from bnfuzz.campaign.discover import Discovery
+from bnfuzz.campaign.findings.discover import Discovery
 from bnfuzz.casefile import CaseFile, Expectation, from_finding, read
 from bnfuzz.corpus import Corpus, Entry
 from bnfuzz.corpus.folder import FOUND

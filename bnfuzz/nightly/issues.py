@@ -18,7 +18,7 @@ from bnfuzz.errors import BnfuzzError, printable
 from bnfuzz.night import Tracked
 from bnfuzz.nightly.ledger import Ledger
 from bnfuzz.nightly.store import Store, stem_of
-from bnfuzz.report.issue import prepare
+from bnfuzz.report.issue.prepare import prepare
 from bnfuzz.report.markdown import code, escaped, fenced
 from bnfuzz.report.text import failure_text
 from bnfuzz.signature import portable

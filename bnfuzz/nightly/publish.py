@@ -13,9 +13,9 @@ from bnfuzz.errors import BnfuzzError
 from bnfuzz.night import NightReport
 from bnfuzz.nightly.store import SCHEMA, Store
 from bnfuzz.nightly.tree import to_tree
-from bnfuzz.report.junit import junit
-from bnfuzz.report.page import page
-from bnfuzz.report.summary import summary
+from bnfuzz.report.night.junit import junit
+from bnfuzz.report.night.page import page
+from bnfuzz.report.night.summary import summary
 
 Write = Callable[[NightReport, Path], str]
 

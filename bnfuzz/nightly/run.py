@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from bnfuzz.backends.pool import Limits, Pool
-from bnfuzz.campaign.discover import Discovery
+from bnfuzz.campaign.findings.discover import Discovery
 from bnfuzz.campaign.progress import Watched
 from bnfuzz.campaign.run import Campaign, Report
 from bnfuzz.campaign.settings import Settings
@@ -32,7 +32,7 @@ from bnfuzz.nightly.store import Flight, Store
 from bnfuzz.nightly.unfinished import explain_rest, shrink_rest
 from bnfuzz.nightly.version import version_of
 from bnfuzz.replay import roster, started
-from bnfuzz.report.page import check_ready
+from bnfuzz.report.night.page import check_ready
 from bnfuzz.signature import portable
 
 Tell = Callable[[str], None]

@@ -16,7 +16,7 @@ from bnfuzz.corpus import Corpus
 from bnfuzz.diagnosis.explanation import Explanation
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import Verdict
-from bnfuzz.report.literals import LISTED, array_literal
+from bnfuzz.report.scripts.literals import LISTED, array_literal
 from bnfuzz.report.text import failure_text, format_of
 from bnfuzz.report.words import inputs_words, number, place, spec_words
 from bnfuzz.signature import first_failing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bnfuzz.campaign.discover import Discovery
+from bnfuzz.campaign.findings.discover import Discovery
 from bnfuzz.campaign.run import Report
 from bnfuzz.campaign.search import SLOW_PLANS, SLOW_TRIALS
 from bnfuzz.case import OUTPUT_NAMES

@@ -1,7 +1,7 @@
 """One signature per fault: all failing trials of a planted fault, and the signatures that a campaign would give it.
 
 A fault fails other outputs, and with other kinds, on other data. In each combination of operation, mode, formats and
-regime a campaign must report it under exactly one signature, whatever trial came first (campaign/sameness.py).
+regime a campaign must report it under exactly one signature, whatever trial came first (campaign/findings/sameness.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from multiprocessing import get_context
 
 from hypothesis import strategies as st
 
-from bnfuzz.campaign.sameness import Symptoms, folded, strand
+from bnfuzz.campaign.findings.sameness import Symptoms, folded, strand
 from bnfuzz.conventions import Conventions
 from bnfuzz.evaluation import References
 from bnfuzz.faults.backend import CONVENTIONS

@@ -48,8 +48,8 @@ NAMES = """\
 Then {trials} trials of each of many plans tell whether a fault goes by one signature. `regimes` counts the combinations
 of operation, mode, formats and regime in which it fails; `signatures` is the largest number that a campaign reports for
 one of them, whatever came first. It must be 1; the command fails otherwise. (Without the rule of
-`bnfuzz/campaign/sameness.py` there are several wherever the first failing output, or its kind, differs from trial to
-trial.)"""
+`bnfuzz/campaign/findings/sameness.py` there are several wherever the first failing output, or its kind, differs from
+trial to trial.)"""
 
 OUT = """\
 ### Out of reach

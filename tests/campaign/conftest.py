@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bnfuzz.backends.pool import Limits, Pool
-from bnfuzz.campaign.discover import Discovery
+from bnfuzz.campaign.findings.discover import Discovery
 from bnfuzz.campaign.run import Campaign, Report
 from bnfuzz.campaign.settings import Settings
 from bnfuzz.corpus import Corpus

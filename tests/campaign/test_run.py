@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bnfuzz.backends.pool import Limits, Pool
-from bnfuzz.campaign.discover import Discovery
+from bnfuzz.campaign.findings.discover import Discovery
 from bnfuzz.campaign.run import Report
 from bnfuzz.casefile import read
 from bnfuzz.corpus import Corpus

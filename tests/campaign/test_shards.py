@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from bnfuzz.backends.pool import Limits
-from bnfuzz.campaign import cluster as cluster_module
-from bnfuzz.campaign.discover import Discovery
+from bnfuzz.campaign.findings.discover import Discovery
+from bnfuzz.campaign.parallel import cluster as cluster_module
 from bnfuzz.campaign.progress import Watched
 from bnfuzz.campaign.run import Report
 from bnfuzz.campaign.settings import Settings

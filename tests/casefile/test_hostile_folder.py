@@ -69,8 +69,8 @@ def with_text(rng: Rng, text: str, *, among: list[tuple[Any, ...]] | None = None
     inner = tree
     for step in steps:
         inner = inner[step]
-    inner[last] = "@@"
-    return json.dumps(tree).replace('"@@"', text).encode("utf-8", errors="surrogatepass")
+    inner[last] = ""
+    return json.dumps(tree).replace('""', text).encode("utf-8", errors="surrogatepass")
 
 
 def nested(rng: Rng) -> bytes:

@@ -9,10 +9,10 @@ import pytest
 
 from bnfuzz.case import Case, Inputs, Outputs, Spec
 from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.causes.hypothesis import SOUND, learns_from_inverse, replaced_steps, single_hypotheses, together
+from bnfuzz.diagnosis.causes.observation import calling
 from bnfuzz.diagnosis.explain import explain, explain_stored
 from bnfuzz.diagnosis.explanation import UNKNOWN, Explanation
-from bnfuzz.diagnosis.hypothesis import SOUND, learns_from_inverse, replaced_steps, single_hypotheses, together
-from bnfuzz.diagnosis.observation import calling
 from bnfuzz.evaluation import References
 from bnfuzz.faults import sound, sums, textbook
 from bnfuzz.faults.backend import CONVENTIONS, run

@@ -13,7 +13,7 @@ from bnfuzz.night import NightReport
 from bnfuzz.nightly import issues
 from bnfuzz.nightly.asked import Asked
 from bnfuzz.nightly.run import run_night
-from bnfuzz.report.issue import Issue
+from bnfuzz.report.issue.prepare import Issue
 
 SOUND = """
 import numpy as np

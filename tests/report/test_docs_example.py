@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bnfuzz.backends import environments, registry
-from bnfuzz.report.script_run import run_script
 from bnfuzz.report.scripts.checks import SHOWS
+from bnfuzz.report.scripts.run import run_script
 
 PAGE = Path(__file__).parents[2] / "docs" / "reporting.md"
 

@@ -12,7 +12,7 @@ import pytest
 
 from bnfuzz.backends.memory import machine_bytes, resident_bytes
 from bnfuzz.backends.pool import Limits, Pool
-from bnfuzz.campaign.discover import Discovery
+from bnfuzz.campaign.findings.discover import Discovery
 from bnfuzz.campaign.run import Campaign, Report
 from bnfuzz.campaign.settings import Settings
 from bnfuzz.case import Inputs, batch_norm_spec

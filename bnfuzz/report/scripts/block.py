@@ -8,7 +8,6 @@ from textwrap import indent
 
 from bnfuzz.case import Array, Case, Mode
 from bnfuzz.conventions import Conventions
-from bnfuzz.report.literals import array_literal
 from bnfuzz.report.scripts.checks import (
     RAISED,
     Check,
@@ -21,6 +20,7 @@ from bnfuzz.report.scripts.checks import (
     expected_text,
 )
 from bnfuzz.report.scripts.layouts import layout_lines
+from bnfuzz.report.scripts.literals import array_literal
 from bnfuzz.report.scripts.parts import Parts, Request, call, dictionary
 from bnfuzz.report.scripts.writers import Writer
 

@@ -12,9 +12,9 @@ from bnfuzz.backends import environments, registry
 from bnfuzz.backends.pool import Pool
 from bnfuzz.case import Case, Inputs, Spec, batch_norm_spec, expected_arrays
 from bnfuzz.formats import named
-from bnfuzz.report.script_run import run_script
 from bnfuzz.report.scripts.block import Part
 from bnfuzz.report.scripts.checks import SHOWS_NOT, Expected, Values
+from bnfuzz.report.scripts.run import run_script
 from bnfuzz.report.scripts.script import Around, script_text
 from bnfuzz.report.scripts.writers import WRITERS, writer_of
 

@@ -1,0 +1,1 @@
+"""How a cause is found: hypotheses, what each predicts, and experiments that tell them apart."""

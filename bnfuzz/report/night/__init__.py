@@ -1,0 +1,1 @@
+"""What a night leaves to be read: summary, JUnit XML, page."""
