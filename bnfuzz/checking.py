@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,11 +16,9 @@ from bnfuzz import machine
 from bnfuzz.backends.function_backend import FunctionBackend
 from bnfuzz.backends.in_process import InProcess
 from bnfuzz.campaign.draw import each_example, seed_of
-from bnfuzz.campaign.tally import BackendTally
 from bnfuzz.case import Case, Inputs, Mode, Spec, batch_norm_spec
 from bnfuzz.casefile import read
-from bnfuzz.contract import Contract
-from bnfuzz.conventions import FormatTriple
+from bnfuzz.check_result import CheckResult
 from bnfuzz.diagnosis.explain import explain
 from bnfuzz.errors import UsageError
 from bnfuzz.evaluation import References, Result
@@ -30,7 +28,7 @@ from bnfuzz.judge.relations import EXACT
 from bnfuzz.judge.verdict import Verdict, precedence
 from bnfuzz.numerics.reference import Rung
 from bnfuzz.relating import relate_block, relate_case
-from bnfuzz.report.check_text import failure_message, pass_text, raised_message
+from bnfuzz.report.check_text import failure_message, raised_message
 from bnfuzz.shrink.goal import Goal
 from bnfuzz.shrink.minimise import shrink
 from bnfuzz.signature import first_failing, signature
@@ -65,35 +63,6 @@ class CheckFailure(AssertionError):
     def __init__(self, text: str, finding: Finding | None = None) -> None:
         super().__init__(text)
         self.finding = finding
-
-
-@dataclass(kw_only=True)
-class CheckResult:
-    """What a passed check was about. Its text says how much it means.
-
-    drawn  counts of what was tried, by label: "formats: …", "values: …"
-    worst  largest error/bound of the outputs that passed
-    below  trials with findings that do not fail: what the contract accepts, and range or nondeterministic
-    """
-
-    name: str
-    framework: str
-    contract: Contract
-    formats: tuple[FormatTriple, ...]
-    seed: int
-    tally: BackendTally = field(default_factory=BackendTally)
-    drawn: Counter[str] = field(default_factory=Counter)
-    shapes: set[tuple[int, ...]] = field(default_factory=set)
-    below: Counter[str] = field(default_factory=Counter)
-    worst: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def informative(self) -> int:
-        """Checks (one output of one trial) whose bound was small enough to say something."""
-        return sum(output.informative for output in self.tally.outputs.values())
-
-    def __str__(self) -> str:
-        return pass_text(self)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,8 @@ from typing import Any, get_args
 from bnfuzz.backends.function_backend import FRAMEWORKS, FunctionBackend
 from bnfuzz.backends.target import guessed_framework
 from bnfuzz.case import Case, Mode
-from bnfuzz.checking import Asked, Check, CheckFailure, CheckResult
+from bnfuzz.check_result import CheckResult
+from bnfuzz.checking import Asked, Check, CheckFailure
 from bnfuzz.contract import Contract
 from bnfuzz.conventions import Conventions, FormatTriple
 from bnfuzz.errors import UsageError

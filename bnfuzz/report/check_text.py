@@ -1,17 +1,16 @@
-"""What `bnfuzz.check` says: of a function that passed, how much that means; of one that failed, all that helps."""
+"""What `bnfuzz.check` says of a function that failed: all that helps."""
 
 from __future__ import annotations
 
 import tempfile
 import textwrap
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bnfuzz.case import Case
 from bnfuzz.casefile import dumps, write_atomic
 from bnfuzz.casefile.stored import from_finding
+from bnfuzz.check_result import CheckResult
 from bnfuzz.corpus import Corpus
 from bnfuzz.diagnosis.explanation import Explanation
 from bnfuzz.finding import Finding
@@ -21,34 +20,8 @@ from bnfuzz.report.text import failure_text, format_of
 from bnfuzz.report.words import inputs_words, number, place, spec_words
 from bnfuzz.signature import first_failing
 
-if TYPE_CHECKING:
-    from bnfuzz.checking import CheckResult
-
 ARRAYS = {"jax": "jnp.asarray({})", "torch": "torch.from_numpy({})", "mxnet": "mx.nd.array({0}, dtype={0}.dtype)"}
-SHOWN_FAMILIES = 24
 WIDTH = 110
-
-
-def pass_text(result: CheckResult) -> str:
-    """The checks that said something, and over what; then the looser terms."""
-    tally = result.tally
-    labels = _by_kind(result.drawn)
-    outputs = ", ".join(f"{name} {worst:.4g}" for name, worst in result.worst.items())
-    total = sum(output.cases for output in tally.outputs.values())
-    unsure = sum(output.vacuous + output.uncertain for output in tally.outputs.values())
-    lines = [
-        f"{result.name} ({result.framework}) passed: {tally.judged} trials, {result.informative} of {total} checks "
-        f"informative{f', {unsure} of them say nothing' if unsure else ''}",
-        f"  formats {', '.join(labels.get('formats', ())) or '(given cases only)'}; "
-        f"modes {', '.join(labels.get('mode', ())) or '(given cases only)'}; {_shapes(result.shapes)}",
-        f"  values: {', '.join(labels.get('values', ())[:SHOWN_FAMILIES]) or '(given cases only)'}",
-        f"  largest error/bound: {outputs}; seed {result.seed}",
-    ]
-    if result.contract.words:
-        lines.append(f"  looser than the bounds: {result.contract.words}")
-    if result.below:
-        lines.append(f"  seen, and no failure: {', '.join(f'{n} trials {kind}' for kind, n in result.below.items())}")
-    return "\n".join(lines)
 
 
 def failure_message(
@@ -126,18 +99,3 @@ def _snippet(finding: Finding, result: CheckResult, call: str) -> list[str]:
             f"{number(first.exact, name)}"
         )
     return lines
-
-
-def _by_kind(drawn: Counter[str]) -> dict[str, tuple[str, ...]]:
-    """ "kind: name" labels as kind -> names, the most frequent first."""
-    found: dict[str, list[str]] = {}
-    for label, _ in drawn.most_common():
-        kind, _, name = label.partition(": ")
-        found.setdefault(kind, []).append(name)
-    return {kind: tuple(names) for kind, names in found.items()}
-
-
-def _shapes(shapes: set[tuple[int, ...]]) -> str:
-    ranks = sorted({len(shape) for shape in shapes})
-    between = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranks[0]} to {ranks[-1]}" if ranks else ""
-    return f"{len(shapes)} shape{'s' if len(shapes) != 1 else ''} of {between}"
