@@ -25,6 +25,7 @@ import numpy as np
 from bnfuzz.numerics.gradients import cotangent, input_gradient, parameter_gradients
 from bnfuzz.numerics.limits import normalised_cap
 from bnfuzz.numerics.problem import Normalised, Problem
+from bnfuzz.numerics.roundings import BUFFER_ROUNDINGS
 from bnfuzz.numerics.rules import Rules
 from bnfuzz.numerics.tracked import CAPPED, TIERS, Tracked, TrackedArithmetic, bounds_product
 from bnfuzz.numerics.values import Float
@@ -61,8 +62,7 @@ def inference(arithmetic: TrackedArithmetic, problem: Problem, rules: Rules) -> 
     a = arithmetic
     assert problem.running_mean is not None and problem.running_var is not None
     x = a.array(problem.x)
-    # Two units: a kernel that folds the mean into the shift needs them (one and a half were not enough).
-    mean = a.array(problem.running_mean, roundings=2.0)
+    mean = a.array(problem.running_mean, roundings=BUFFER_ROUNDINGS)
     variance = a.array(problem.running_var)
     deviation = a.subtract(x, mean)
     root = _root(a, variance, rules)

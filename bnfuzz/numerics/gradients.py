@@ -6,6 +6,7 @@ import numpy as np
 
 from bnfuzz.formats import coarser
 from bnfuzz.numerics.problem import Normalised, Problem
+from bnfuzz.numerics.roundings import LOSS_ROUNDINGS
 from bnfuzz.numerics.rules import Rules
 from bnfuzz.numerics.tracked import RUNG, TIERS, Tracked, TrackedArithmetic, bounds_product
 from bnfuzz.numerics.values import Float
@@ -20,8 +21,8 @@ AUTODIFF_ROUNDINGS = 3
 def cotangent(a: TrackedArithmetic, stored_y: Tracked, problem: Problem, rules: Rules) -> Tracked:
     """g: as given; 1 for the loss sum(y); 2·y/size for mean(y²).
 
-    That has three roundings (of 1/size, of a product, and one more), in y's format or in the compute format, whichever
-    is coarser, and is flagged where y itself may overflow.
+    That has LOSS_ROUNDINGS, the first one of 1/size, in y's format or in the compute format, whichever is coarser, and
+    is flagged where y itself may overflow.
     """
     if problem.loss == "sum":
         return a.exact(np.ones((1,) * stored_y.flag.ndim))
@@ -34,7 +35,7 @@ def cotangent(a: TrackedArithmetic, stored_y: Tracked, problem: Problem, rules: 
         e[:RUNG] += (a.values.magnitude(doubled) + 2 * stored_y.e[:RUNG]) * share
         e[RUNG] += 2 * a.values.unit_roundoff * (a.values.magnitude(v) + e[RUNG]) + a.values.underflow
         flag = a.rounded(stored_y, rules.data, times=0).flag | (problem.size > fmt.largest)
-        return a.rounded(Tracked(v, e, flag), fmt, 2)
+        return a.rounded(Tracked(v, e, flag), fmt, LOSS_ROUNDINGS - 1)
     assert problem.cotangent is not None
     return a.array(problem.cotangent)
 

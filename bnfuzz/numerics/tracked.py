@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from bnfuzz.conventions import Summation
 from bnfuzz.errors import InternalError
 from bnfuzz.formats import Format, named
+from bnfuzz.numerics.roundings import ROOT_ROUNDINGS
 from bnfuzz.numerics.values import Float, Values
 
 CAPPED, RAW, RUNG = 0, 1, 2
@@ -35,9 +36,6 @@ Flag = NDArray[np.bool_]
 
 _GUARD = 2.0**-50
 """Relative slack h for the float64 evaluation of the root's bound; 4u_rung·v stands for what v itself may be off."""
-
-ROOT_ROUNDINGS = 4.0
-"""Roundings admitted in 1/sqrt(a), in units of u: XLA's vectorised rsqrt was measured at 2.8."""
 
 
 @dataclass(frozen=True, eq=False)

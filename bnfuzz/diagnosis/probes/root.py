@@ -9,7 +9,7 @@ from bnfuzz.diagnosis.probes.eps_place import require_formula
 from bnfuzz.diagnosis.probes.hypotheses import expect, ratio
 from bnfuzz.diagnosis.probes.row import Probe, Seen
 from bnfuzz.diagnosis.probes.subject import CHANNELS, Subject, alternating, inputs_of
-from bnfuzz.numerics.tracked import ROOT_ROUNDINGS
+from bnfuzz.numerics.roundings import ROOT_ROUNDINGS
 
 TRIALS = 16
 ACCURATE = "within the bound"
