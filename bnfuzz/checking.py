@@ -15,6 +15,7 @@ from hypothesis.errors import Unsatisfiable
 from bnfuzz import machine
 from bnfuzz.backends.function_backend import FunctionBackend
 from bnfuzz.backends.in_process import InProcess
+from bnfuzz.backends.reply import Reply
 from bnfuzz.campaign.draw import each_example, seed_of
 from bnfuzz.case import Case, Inputs, Mode, Spec, batch_norm_spec
 from bnfuzz.casefile import read
@@ -97,7 +98,7 @@ class Check:
             return
         judged = self._judged(spec, inputs)
         if judged.reply.status == "error":
-            self._blame(spec, inputs)
+            self._blame(spec, inputs, judged.reply)
             return
         if judged.reply.status == "unsupported":
             self.refusal = judged.reply.message
@@ -113,7 +114,14 @@ class Check:
     def relate(self, spec: Spec, inputs: Inputs) -> None:
         """Do channels leak into each other? On a few trials of one step."""
         few = inputs.select(slice(0, RELATED_TRIALS))
-        related = relate_block(self.runs, (self.name,), spec, few, names=EXACT, seed=self.result.seed)[self.name]
+        first = self.runs.run((self.name,), spec, few)
+        seed = self.result.seed
+        related = relate_block(self.runs, (self.name,), spec, few, names=EXACT, seed=seed, first=first)[self.name]
+        called = [(spec, few, first[self.name])]
+        called += [(variant.spec, variant.inputs, reply) for variant, reply in related.lost]
+        for which, given, reply in called:
+            if reply.status == "error" and self._raised is None:
+                self._blame(which, given, reply)
         for verdicts in related.verdicts.values():
             for trial, verdict in enumerate(verdicts):
                 if verdict.is_finding:
@@ -152,6 +160,8 @@ class Check:
 
         for finding in sorted(self.failing.values(), key=gravity):
             settled = self._settled(finding)
+            if self._raised is not None:
+                return self._raised
             if settled is not None:
                 return self._told(settled, folder)
         return None
@@ -181,14 +191,16 @@ class Check:
                 origin=f"bnfuzz.check, seed {self.result.seed}",
             )
 
-    def _blame(self, spec: Spec, inputs: Inputs) -> None:
-        """The first trial that raises alone."""
+    def _blame(self, spec: Spec, inputs: Inputs, reply: Reply) -> None:
+        """The first trial that raises alone; where none does, the block's first, with what the block's call raised."""
         for trial in range(inputs.trials):
             one = inputs.trial(trial)
-            reply = self.runs.run((self.name,), spec, one)[self.name]
-            if reply.status == "error":
-                self._raised = CheckFailure(raised_message(self.name, Case(spec=spec, inputs=one), reply.details))
+            again = self.runs.run((self.name,), spec, one)[self.name]
+            if again.status == "error":
+                self._raised = CheckFailure(raised_message(self.name, Case(spec=spec, inputs=one), again.details))
                 return
+        first = Case(spec=spec, inputs=inputs.trial(0))
+        self._raised = CheckFailure(raised_message(self.name, first, reply.details, among=inputs.trials))
 
     def _settled(self, finding: Finding) -> Finding | None:
         """Shrunk and confirmed with mpmath; None where the most exact reference does not confirm it."""
@@ -210,6 +222,9 @@ class Check:
         ).case
         for candidate in (smaller, case):
             judged = self._judged(candidate.spec, candidate.inputs, rung="mpmath")
+            if judged.reply.status == "error":
+                self._blame(candidate.spec, candidate.inputs, judged.reply)
+                return None
             verdicts = self.result.contract.verdicts(judged, 0)
             if self._first(verdicts) is not None:
                 return replace(finding, case=candidate, verdicts=verdicts, confirmed=True)

@@ -182,6 +182,39 @@ def test_what_a_function_raises_is_shown_with_its_own_traceback_and_the_case():
     assert "bnfuzz/backends" not in text
 
 
+class Counting:
+    """A sound function that counts its calls; `off` says of which of them something else is done."""
+
+    def __init__(self, wrong, *, off):
+        self.wrong, self.off, self.calls = wrong, off, 0
+
+    def __call__(self, x, gamma, beta, *, eps, axis):
+        self.calls += 1
+        y = sound(x, gamma, beta, eps=eps, axis=axis)
+        return self.wrong(y) if self.off(self.calls) else y
+
+
+def _raise(y):
+    raise ArithmeticError("not today")
+
+
+@pytest.mark.parametrize("call", [1, 40, 97])
+def test_what_is_raised_once_fails_the_check_although_it_does_not_come_again(call):
+    once = Counting(_raise, off=lambda calls: calls == call)
+    with pytest.raises(CheckFailure, match="ArithmeticError: not today") as caught:
+        check(once, framework="numpy", trials=60)
+    assert "in none of them when they were made again" in str(caught.value)
+    assert "batch norm, training: x [" in str(caught.value)
+
+
+@pytest.mark.parametrize("call", [2, 3])
+def test_what_is_raised_by_a_call_that_only_relates_trials_fails_the_check(call):
+    """The one trial is judged by the first call; the second repeats it, the third has other values in one channel."""
+    once = Counting(_raise, off=lambda calls: calls == call)
+    with pytest.raises(CheckFailure, match="raised on this case, and not when it was called again"):
+        check(once, framework="numpy", shapes=[(4, 3)], families=["noise"], formats=["float32"], trials=1)
+
+
 def test_a_result_of_the_wrong_type_is_an_error_of_the_function():
     with pytest.raises(CheckFailure, match="y shape"):
         check(lambda x, gamma, beta, *, eps, axis: "y", backward=None, **FEW)

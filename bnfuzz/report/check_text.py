@@ -43,9 +43,21 @@ def failure_message(
     return "\n".join([text, "", *_reproduce(finding, result, call, folder)])
 
 
-def raised_message(name: str, case: Case, details: str) -> str:
-    """The function's own traceback, and the case it was given."""
-    lines = [f"{name} raised on this case:", *(f"  {line}" for line in spec_words(case.spec))]
+def raised_message(name: str, case: Case, details: str, *, among: int | None = None) -> str:
+    """The function's own traceback, and the case it was given.
+
+    among  it raised in one call of so many, and in none of them when they were made again; the case is that of the first
+    """
+    if among is None:
+        said = f"{name} raised on this case:"
+    elif among == 1:
+        said = f"{name} raised on this case, and not when it was called again:"
+    else:
+        said = (
+            f"{name} raised in one of {among} calls, and in none of them when they were made again one by one. "
+            "The first of them:"
+        )
+    lines = [said, *(f"  {line}" for line in spec_words(case.spec))]
     lines += [f"    {line}" for line in inputs_words(case)]
     return "\n".join([*lines, "", details])
 
