@@ -21,8 +21,6 @@ from bnfuzz.faults.example import Family, drawn_case
 SMALL = 600
 """A case of at most so many elements lends its shape to the experiments."""
 
-ROW_COUNTS = (3, 4, 5, 6)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Experiment:

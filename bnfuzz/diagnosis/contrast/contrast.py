@@ -1,6 +1,6 @@
 """Two batch norms against each other: are they the same function up to rounding, and if not, by what do they differ?
 
-Neither is taken for the truth. Each is read on its own (contrast_reading) and held against the exact values of the
+Neither is taken for the truth. Each is read on its own (reading.py) and held against the exact values of the
 conventions that it follows. Two that agree with one set of conventions are the same function; two that each agree
 with their own differ by those conventions; of one that agrees with none, the known faults say what it does.
 """

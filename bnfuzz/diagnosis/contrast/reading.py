@@ -37,7 +37,6 @@ class Reading:
     mutated     inputs that it changed
     answers     what it gave; trouble: why it gave nothing there
     fits        its answers under `followed`
-    rejected    eps that do not agree -> largest error/bound under them, for evidence
     cause       of what does not agree under `followed`; None where all does
     culprit     a case on which that shows
     """
@@ -54,7 +53,6 @@ class Reading:
     trouble: dict[About, str] = field(default_factory=dict)
     mutated: tuple[str, ...] = ()
     fits: dict[About, Fit] = field(default_factory=dict)
-    rejected: dict[float, float] = field(default_factory=dict)
     cause: Explanation | None = None
     culprit: Case | None = None
 
@@ -131,7 +129,6 @@ class _Side:
         self.answered: dict[About, Answer] = {}
         self._trouble: dict[About, str] = {}
         self._mutated: set[str] = set()
-        self._rejected: dict[float, float] = {}
 
     @property
     def _learns(self) -> bool:
@@ -190,7 +187,6 @@ class _Side:
             trouble=self._trouble,
             mutated=tuple(sorted(self._mutated)),
             fits=fits,
-            rejected=self._rejected,
             cause=cause,
             culprit=culprit,
         )
@@ -228,8 +224,6 @@ class _Side:
                 fit = answer.fit(candidate, own_eps=True).of(NORMALISED)
                 if fit.agrees:
                     return candidate
-                if fix_gamma == self.claimed.fix_gamma:
-                    self._rejected[eps] = fit.worst
                 if nearest is None and fit.of(("y",)).agrees:
                     nearest = candidate
         return nearest or replace(self.claimed, default_eps=self.claimed.eps_given(answer.spec), scalar_format=None)
