@@ -73,12 +73,17 @@ def prune(folder: Path, *, yes: bool) -> None:
     tell_problems(found)
     whole = len(found.entries)
     paths = upkeep.prunable(found)
+    removed = 0
     for path in paths:
-        click.echo(f"{'removed' if yes else 'would remove'} {path}")
-        if yes:
-            found.remove(path)
+        if not yes:
+            click.echo(f"would remove {path}")
+        elif found.remove(path):
+            click.echo(f"removed {path}")
+            removed += 1
+        else:
+            click.echo(f"kept {path}: another process has written into it meanwhile")
     hint = "" if yes or not paths else "; --yes removes them"
-    click.echo(f"{len(paths)} of {counted(whole, 'case')}{hint}")
+    click.echo(f"{removed if yes else len(paths)} of {counted(whole, 'case')}{hint}")
 
 
 @click.command()

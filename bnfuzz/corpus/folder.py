@@ -169,14 +169,16 @@ class Corpus:
 
     def add(self, file: CaseFile, *, folder: str = FOUND, name: str = "case") -> Path:
         """Saves a case file below `folder` as <name>-<id>.json, or merges it into the file of the same case."""
-        target = self.folder / folder
-        stem = file_stem(name)
         with self.writing():
-            present = self._current(file.id)
-            if present is not None:
-                self._store(present.path, merged(present.file, file))
-                return present.path
-            return self._create([target / f"{stem}-{file.id[:digits]}.json" for digits in (8, 16)], file)
+            return self._add(file, folder, name)
+
+    def _add(self, file: CaseFile, folder: str, name: str) -> Path:
+        present = self._current(file.id)
+        if present is not None:
+            self._store(present.path, merged(present.file, file))
+            return present.path
+        start = self.folder / folder / file_stem(name)
+        return self._create([start.with_name(f"{start.name}-{file.id[:digits]}.json") for digits in (8, 16)], file)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -226,36 +228,40 @@ class Corpus:
 
         A file of that backend alone gives way: a curated one keeps its name. Others keep what other backends showed.
         """
-        entry = self._take(path)
-        if entry is not None and entry.id == smaller.id:
-            self.replace(path, replace(entry, descent=smaller.descent))
-            return path
-        name = portable(backend)
-        place = path.parent.relative_to(self.folder)
-        if entry is None:
-            return self.add(smaller, folder=str(place), name=path.stem)
-        alone = all(expectation.backend == name for expectation in entry.expectations)
-        if alone and self.folder / FOUND not in path.parents:
-            self.replace(path, smaller)
-            return path
-        # First the new, then the old: a kill in between leaves both.
-        new = self.add(smaller, folder=str(place), name=_without_id(path.stem, entry.id))
-        if new != path:
-            self.withdraw(path, backend)
-        return new
+        with self.writing():
+            entry = self._take(path)
+            if entry is not None and entry.id == smaller.id:
+                self._store(path, replace(entry, descent=smaller.descent))
+                return path
+            place = str(path.parent.relative_to(self.folder))
+            if entry is None:
+                return self._add(smaller, place, path.stem)
+            alone = all(expectation.backend == portable(backend) for expectation in entry.expectations)
+            if alone and self.folder / FOUND not in path.parents:
+                self._store(path, smaller)
+                return path
+            # First the new, then the old: a kill in between leaves both.
+            new = self._add(smaller, place, _without_id(path.stem, entry.id))
+            if new != path:
+                self._withdraw(path, backend)
+            return new
 
     def withdraw(self, path: Path, backend: str) -> None:
         """Takes what one backend's finding put into a file out of it; the file goes when nothing else is left."""
+        with self.writing():
+            self._withdraw(path, backend)
+
+    def _withdraw(self, path: Path, backend: str) -> None:
         entry = self._take(path)
         if entry is None:
             return
         name = portable(backend)
         left = tuple(expectation for expectation in entry.expectations if expectation.backend != name)
         if not left:
-            self.remove(path)
+            self._remove(path)
             return
         verdicts = {other: group for other, group in entry.verdicts.items() if other != name}
-        self.replace(path, replace(entry, expectations=left, verdicts=verdicts))
+        self._store(path, replace(entry, expectations=left, verdicts=verdicts))
 
     def set_state(self, path: Path, state: State) -> None:
         """Writes another state into the file at `path`."""
@@ -286,8 +292,20 @@ class Corpus:
                     unchanged.append(present.path)
         return Merge(tuple(added), tuple(extended), tuple(unchanged))
 
-    def remove(self, path: Path) -> None:
-        """Deletes a case file of this corpus."""
+    def remove(self, path: Path) -> bool:
+        """Deletes a case file of this corpus as it was read; whether it is gone.
+
+        A file into which another campaign has written since stays: what it says now nobody here has seen.
+        """
+        with self.writing():
+            seen = self._files.get(path)
+            now = self._take(path)
+            if now is not None and (seen is None or dumps(now) != dumps(seen)):
+                return False
+            self._remove(path)
+            return True
+
+    def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
         self._files.pop(path, None)
         self._problems.pop(path, None)

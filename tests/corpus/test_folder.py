@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from bnfuzz.case import Case, Inputs, batch_norm_spec
 from bnfuzz.casefile import CaseFile, dumps, from_finding, read
 from bnfuzz.casefile.atomic import LEFTOVER
 from bnfuzz.corpus import Corpus, case_paths, file_stem
+from bnfuzz.corpus import folder as corpus_folder
 from bnfuzz.corpus.upkeep import prunable
 from bnfuzz.errors import InfrastructureError, UsageError
 from bnfuzz.finding import Finding
@@ -325,6 +328,72 @@ def test_merge_keeps_places_and_gives_way_to_other_files(tmp_path: Path) -> None
     assert [path.name for path in done.added] == [f"same-{from_finding(finding(0)).id}.json"]
     assert done.added[0].parent == tmp_path / "b" / "reports" / "flax"
     assert read(tmp_path / "b" / "reports" / "flax" / "same.json").id == from_finding(finding(1)).id
+
+
+@pytest.fixture
+def another_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From when it is called, another campaign adds to the case of finding 1 while its writer waits for the lock."""
+
+    def begin() -> None:
+        usual = corpus_folder.locked
+
+        @contextmanager
+        def late(path: Path) -> Iterator[bool]:
+            monkeypatch.setattr(corpus_folder, "locked", usual)
+            Corpus(tmp_path).add_finding(finding(1, "torch"))
+            with usual(path) as held:
+                yield held
+
+        monkeypatch.setattr(corpus_folder, "locked", late)
+
+    return begin
+
+
+def test_what_another_adds_while_a_finding_is_withdrawn_stays(
+    tmp_path: Path, another_writes: Callable[[], None]
+) -> None:
+    corpus = Corpus(tmp_path)
+    path = corpus.add_finding(finding(1, "flax"))
+    corpus.add_finding(finding(1, "jax"))
+    another_writes()
+    corpus.withdraw(path, "jax")
+    assert backends_of(read(path)) == {"flax", "torch"}
+
+
+def test_a_file_that_another_has_just_extended_does_not_go_with_the_last_finding(
+    tmp_path: Path, another_writes: Callable[[], None]
+) -> None:
+    corpus = Corpus(tmp_path)
+    path = corpus.add_finding(finding(1, "flax"))
+    another_writes()
+    corpus.withdraw(path, "flax")
+    assert backends_of(read(path)) == {"torch"}
+
+
+@pytest.mark.parametrize("place", ["found", "questions"])
+def test_what_another_adds_while_a_smaller_case_comes_stays(
+    tmp_path: Path, another_writes: Callable[[], None], place: str
+) -> None:
+    corpus = Corpus(tmp_path)
+    path = corpus.add(from_finding(finding(1, "flax")), folder=place)
+    another_writes()
+    corpus.supersede(path, from_finding(finding(2, "flax")), "flax")
+    left = Corpus(tmp_path).find(from_finding(finding(1)).id)
+    assert left is not None
+    assert "torch" in backends_of(left.file)
+    assert Corpus(tmp_path).find(from_finding(finding(2)).id) is not None
+
+
+def test_a_file_that_has_changed_since_it_was_read_is_not_removed(
+    tmp_path: Path, another_writes: Callable[[], None]
+) -> None:
+    corpus = Corpus(tmp_path)
+    path = corpus.add_finding(finding(1, "flax"))
+    another_writes()
+    assert not corpus.remove(path)
+    assert backends_of(read(path)) == {"flax", "torch"}
+    assert corpus.remove(path)
+    assert not path.exists()
 
 
 def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
