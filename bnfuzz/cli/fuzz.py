@@ -66,7 +66,7 @@ def fuzz(
     """Search for inputs on which a batch norm is not what it should be.
 
     Without --backend and --target, every backend that can run here takes part. Exits with 0 where nothing new was found
-    that fails, 1 with new failing findings, 2 for bad arguments, 3 where the machine failed.
+    that fails, 1 with new failing findings, 2 for bad arguments, 3 where the machine failed or nothing was judged.
     """
     check_jobs(jobs, dask)
     if minutes is None and cases is None:
@@ -107,4 +107,5 @@ def fuzz(
     if not report.tally.judged:
         click.echo("bnfuzz: not one trial was judged, so this says nothing; give a larger budget", err=True)
     # What was not searched is no success; but findings come first.
-    sys.exit(1 if report.failed else InfrastructureError.exit_code if report.lost else 0)
+    unsearched = report.lost or not report.tally.judged
+    sys.exit(1 if report.failed else InfrastructureError.exit_code if unsearched else 0)

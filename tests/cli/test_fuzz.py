@@ -41,6 +41,12 @@ def test_two_jobs_end_with_one_table(tmp_path: Path) -> None:
     assert result.stdout.count("judged trials in") == 1
 
 
+def test_a_campaign_that_judged_nothing_is_no_success(tmp_path: Path) -> None:
+    result = fuzz(tmp_path, "--backend", "numpy", "--minutes", "1e-6")
+    assert "not one trial was judged, so this says nothing" in result.stderr
+    assert result.exit_code == 3
+
+
 def test_what_was_lost_is_named_and_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def with_a_loss(*arguments: Any, **others: Any) -> Report:
         report = run_campaign(*arguments, **others)
