@@ -28,14 +28,19 @@ def write_atomic(path: Path, text: str) -> None:
     Raises InfrastructureError where the machine fails (a full disk), UsageError where the folder cannot be written;
     the old file is intact then.
     """
-    with _written(path, text) as temporary, _explained(path):
+    write_bytes_atomic(path, text.encode("utf-8"))
+
+
+def write_bytes_atomic(path: Path, data: bytes) -> None:
+    """As `write_atomic`, for what is no text."""
+    with _written(path, data) as temporary, _explained(path):
         os.replace(temporary, path)
         _sync_folder(path.parent)
 
 
 def create_atomic(path: Path, text: str) -> bool:
     """As `write_atomic`, but never in place of a file: False where `path` exists, whoever made it."""
-    with _written(path, text) as temporary, _explained(path):
+    with _written(path, text.encode("utf-8")) as temporary, _explained(path):
         try:
             os.link(temporary, path)
         except FileExistsError:
@@ -107,10 +112,10 @@ def _acquire(attempt: Callable[[], None], patience: float) -> bool:
 
 
 @contextmanager
-def _written(path: Path, text: str) -> Iterator[Path]:
+def _written(path: Path, content: bytes) -> Iterator[Path]:
     """A complete, synchronised temporary file beside `path`; gone afterwards."""
     temporary = path.parent / f"{LEFTOVER}{os.getpid()}-{secrets.token_hex(4)}"
-    data = memoryview(text.encode("utf-8"))
+    data = memoryview(content)
     try:
         with _explained(path):
             handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)

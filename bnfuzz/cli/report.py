@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Literal
 
 import click
 
 from bnfuzz.backends.pool import Pool
-from bnfuzz.casefile.atomic import make_folder, write_atomic
+from bnfuzz.casefile.atomic import make_folder, write_atomic, write_bytes_atomic
 from bnfuzz.cli.corpus import resolve
 from bnfuzz.corpus import Corpus, Entry
 from bnfuzz.errors import UsageError
@@ -57,6 +58,8 @@ def report(
     """
     if plot is not None and plot.suffix not in PLOTS:
         raise UsageError(f"--plot {plot}: {plot.suffix or 'no ending'} is no format of a plot; end it in .svg or .png")
+    if seconds is not None and math.isnan(seconds):
+        raise UsageError(f"--seconds {seconds}: give a number of seconds, at least 1")
     entries = _entries(cases, signature, folder)
     if backend is not None:
         roster((backend,))
@@ -100,13 +103,14 @@ def _write(issue: Issue, output: Path | None, plot: Path | None) -> None:
     places = {} if plot is None else {plot: PLOTS[plot.suffix]}
     if output is not None:
         write_atomic(output / "report.md", issue.markdown)
-        write_atomic(output / "script.py", issue.script)
+        if issue.script:
+            write_atomic(output / "script.py", issue.script)
         places |= {output / "ladder.svg": "svg", output / "ladder.png": "png"}
     if issue.ladder is not None:
         for path, form in places.items():
             make_folder(path.parent)
             image = ladder_image(issue.ladder, title=issue.title.partition(":")[0], kappa=issue.kappa, form=form)
-            path.write_bytes(image)
+            write_bytes_atomic(path, image)
     elif plot is not None:
         click.echo("no plot: the offset ladder is of batch norm in training, and needs an output y", err=True)
     if output is None:

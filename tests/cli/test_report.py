@@ -9,6 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bnfuzz.cli import bnfuzz
+from bnfuzz.cli import report as command
+from bnfuzz.report.issue.prepare import Issue
 
 Write = Callable[..., Path]
 
@@ -52,6 +54,26 @@ def test_files(run: Callable[..., Result], write_case: Write, tmp_path: Path) ->
     assert "(<ladder.png>)" in text
     assert (folder / "ladder.svg").read_bytes().startswith(b"<?xml")
     assert result.stdout.startswith("out/of/report.md: wrong_y of mine.py: y is ")
+
+
+def test_a_plot_that_cannot_be_written_is_said(run: Callable[..., Result], write_case: Write, tmp_path: Path) -> None:
+    write_case("a.json", expect={"y": "wrong"})
+    (tmp_path / "p.svg").mkdir()
+    result = run("a.json", "--plot", "p.svg", function="wrong_y")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("bnfuzz: p.svg cannot be written: Is a directory")
+    assert list((tmp_path / "p.svg").iterdir()) == []
+
+
+def test_where_there_is_no_script_no_file_is_written(
+    run: Callable[..., Result], write_case: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = Issue(title="it", markdown="# it\n", script="", script_output="", ready=False, not_ready="no script")
+    monkeypatch.setattr(command, "prepare", lambda *_, **__: bare)
+    write_case("a.json", expect={"y": "wrong"})
+    result = run("a.json", "--output", "out", function="wrong_y")
+    assert result.exit_code == 1
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["report.md"]
 
 
 @pytest.mark.parametrize(
