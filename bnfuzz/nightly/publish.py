@@ -52,8 +52,11 @@ def _written(report: NightReport, folder: Path) -> list[str]:
     for name, write in OUTPUTS.items():
         try:
             write_atomic(folder / name, write(report, folder))
-        except BnfuzzError as error:
-            troubles.append(f"{name} could not be written: {str(error).partition(chr(10))[0]}")
+        except Exception as error:
+            # Whatever is wrong with a text, the night and its state are worth more.
+            said = str(error).partition("\n")[0] or "no reason is given"
+            kind = "" if isinstance(error, BnfuzzError) else f"{type(error).__name__}: "
+            troubles.append(f"{name} could not be written: {kind}{said}")
             continue
         if planted.arrived and not any(mark in (folder / name).read_text("utf-8") for mark in planted.signatures):
             troubles.append(f"the planted fault {planted.fault} was found, but is missing in {name}")

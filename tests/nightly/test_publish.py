@@ -37,14 +37,24 @@ def test_a_file_that_loses_the_planted_fault_makes_the_night_worthless(
     assert "is missing in" in (tmp_path / "summary.md").read_text()
 
 
-def test_a_file_that_cannot_be_made_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (UsageError("the page needs plotly; install it"), "the page needs plotly; install it"),
+        (TypeError("'int' object is not iterable"), "TypeError: 'int' object is not iterable"),
+        (RuntimeError(), "RuntimeError: no reason is given"),
+    ],
+)
+def test_a_file_that_cannot_be_made_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
     def absent(*_: object) -> str:
-        raise UsageError("the page needs plotly; install it")
+        raise error
 
     monkeypatch.setattr(publishing, "OUTPUTS", {**OUTPUTS, "page.html": absent})
     published = publish(report(), Store(tmp_path))
     assert published.exit_code == 3
-    assert published.night.troubles == ("page.html could not be written: the page needs plotly; install it",)
+    assert published.night.troubles == (f"page.html could not be written: {said}",)
     assert {path.name for path in tmp_path.iterdir()} >= {"summary.md", "junit.xml", "night.json"}
 
 
