@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bnfuzz.backends.pool import Limits, Pool
 from bnfuzz.campaign.findings.discover import Discovery
-from bnfuzz.campaign.parallel.cluster import Cluster
+from bnfuzz.campaign.parallel.cluster import Cluster, check_address
 from bnfuzz.campaign.parallel.crew import Crew, LocalCrew
 from bnfuzz.campaign.parallel.ordered import ParallelCampaign
 from bnfuzz.campaign.progress import Watched
@@ -55,10 +55,12 @@ def run_campaign(
 
 
 def check_jobs(jobs: int, dask: str | None) -> None:
-    """Raises UsageError for a number of jobs that is out of range, or given for a cluster."""
+    """Raises UsageError for a number of jobs that is out of range or given for a cluster, and for no address at all."""
     if not 1 <= jobs <= MOST_JOBS:
         raise UsageError(f"jobs={jobs} must be at least 1 and at most {MOST_JOBS}; one per core is usual")
     if dask is not None and jobs != 1:
         raise UsageError(
             f"jobs={jobs} and dask={dask} exclude each other: a cluster has as many jobs as workers; give one of them"
         )
+    if dask is not None:
+        check_address(dask)

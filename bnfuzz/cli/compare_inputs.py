@@ -34,6 +34,12 @@ class Asked:
     inference: bool = False
     channel_axis: int | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("eps", "momentum"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                raise UsageError(f"--{name} {value}: no exact value goes with it; give a finite number")
+
 
 def drawn_case(
     stated: Sequence[Conventions],

@@ -10,6 +10,7 @@ import click
 from bnfuzz.backends import registry
 from bnfuzz.backends.pool import Limits
 from bnfuzz.campaign.findings.discover import Discovery
+from bnfuzz.campaign.parallel.cluster import Cluster
 from bnfuzz.campaign.progress import Progress
 from bnfuzz.nightly.asked import Asked
 from bnfuzz.nightly.run import run_night
@@ -69,6 +70,11 @@ def nightly(
         dask=dask,
         new_only=new_only,
     )
+    if dask is not None:
+        # A night replays for a long time before its campaign needs the cluster.
+        Cluster(dask).close()
+    if not corpus.exists():
+        click.echo(f"bnfuzz: the corpus {corpus} is new: nothing is known yet")
     progress = Progress()
 
     def tell(line: str) -> None:

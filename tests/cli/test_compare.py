@@ -96,6 +96,8 @@ def test_the_text_fits_a_screen(compare: Compare) -> None:
         (("numpy", "numpy", "--values", "cauchy"), "--values cauchy: give normal, normal:MEAN:DEVIATION"),
         (("numpy", "numpy", "--values", "uniform:2:1"), "--values uniform:2:1"),
         (("numpy", "numpy", "--values", "normal:0:nan"), "--values normal:0:nan"),
+        (("numpy", "numpy", "--eps", "nan"), "--eps nan"),
+        (("numpy", "numpy", "--momentum", "inf"), "--momentum inf"),
         (("numpy", "numpy", "--cotangent", "twos"), "'twos' is not one of"),
         (("numpy", "five.py:batch_norm", "--format", "bfloat16"), "do not both take it"),
         (

@@ -43,6 +43,7 @@ def test_a_night_with_news(run: Run, tmp_path: Path) -> None:
         (["--cases", "5", "--minutes", "1"], 2, "either minutes or cases"),
         (["--minutes", "0"], 2, "minutes=0.0 must be a positive number"),
         (["--cases", "5", "--jobs", "0"], 2, "jobs=0 must be at least 1"),
+        (["--cases", "5", "--dask", "nowhere"], 2, "--dask nowhere: not the address of a scheduler"),
         (["--cases", "5", "--backend", "nix"], 2, "backend 'nix' is unknown"),
         (["--cases", "5", "--target", "mine.py:nix"], 2, "mine.py has no nix"),
         (["--cases", "5", "--corpus", "mine.py"], 2, "mine.py is no folder"),

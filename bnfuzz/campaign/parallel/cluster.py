@@ -39,8 +39,7 @@ class Cluster:
             ) from None
         self.address = address
         self._killed: type[Exception] = distributed.KilledWorker
-        if not re.fullmatch(r"(\w+://)?[^\s/]+:\d+", address):
-            raise UsageError(f"--dask {address}: not the address of a scheduler; give it as tcp://HOST:8786")
+        check_address(address)
         try:
             self._client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except OSError:
@@ -103,3 +102,9 @@ class Cluster:
         with suppress(OSError, RuntimeError):
             self._client.run(host.close, on_error="ignore")
         self._client.close()
+
+
+def check_address(address: str) -> None:
+    """Raises UsageError where it is not the address of a scheduler; nobody is asked."""
+    if not re.fullmatch(r"(\w+://)?[^\s/]+:\d+", address):
+        raise UsageError(f"--dask {address}: not the address of a scheduler; give it as tcp://HOST:8786")
