@@ -16,9 +16,11 @@ SHOWN_FAMILIES = 24
 class CheckResult:
     """What a passed check was about. Its text says how much it means.
 
-    drawn  counts of what was tried, by label: "formats: …", "values: …"
-    worst  largest error/bound of the outputs that passed
-    below  trials with findings that do not fail: what the contract accepts, and range or nondeterministic
+    drawn        counts of what was tried, by label: "formats: …", "values: …"
+    worst        largest error/bound of the outputs that passed
+    below        trials with findings that do not fail, by kind: what the contract accepts, range, nondeterministic; and
+                 "unconfirmed", trials that failed, and whose worst passed when judged again alone, against mpmath
+    unconfirmed  what failed so ("y wrong") -> the largest error/bound
     """
 
     name: str
@@ -31,6 +33,7 @@ class CheckResult:
     shapes: set[tuple[int, ...]] = field(default_factory=set)
     below: Counter[str] = field(default_factory=Counter)
     worst: dict[str, float] = field(default_factory=dict)
+    unconfirmed: dict[str, float] = field(default_factory=dict)
 
     @property
     def informative(self) -> int:
@@ -55,7 +58,12 @@ class CheckResult:
         if self.contract.words:
             lines.append(f"  looser than the bounds: {self.contract.words}")
         if self.below:
-            lines.append(f"  seen, and no failure: {', '.join(f'{n} trials {kind}' for kind, n in self.below.items())}")
+            seen = ", ".join(f"{n} trial{'s' if n != 1 else ''} {kind}" for kind, n in self.below.items())
+            lines.append(f"  seen, and no failure: {seen}")
+        lines += [
+            f"  unconfirmed: {what}, error/bound up to {worst:.3g}, and passed when run again alone, judged by mpmath"
+            for what, worst in self.unconfirmed.items()
+        ]
         return "\n".join(lines)
 
 

@@ -164,6 +164,7 @@ class Check:
                 return self._raised
             if settled is not None:
                 return self._told(settled, folder)
+            self._doubt(finding)
         return None
 
     # -- one finding ------------------------------------------------------------------------------------------------
@@ -201,6 +202,14 @@ class Check:
                 return
         first = Case(spec=spec, inputs=inputs.trial(0))
         self._raised = CheckFailure(raised_message(self.name, first, reply.details, among=inputs.trials))
+
+    def _doubt(self, finding: Finding) -> None:
+        """Counts the trials of a signature that did not fail again."""
+        first = self._first(finding.verdicts)
+        assert first is not None
+        self.result.below["unconfirmed"] += self.counts[finding.signature]
+        what = f"{first.output} {first.kind}"
+        self.result.unconfirmed[what] = max(first.severity, self.result.unconfirmed.get(what, 0.0))
 
     def _settled(self, finding: Finding) -> Finding | None:
         """Shrunk and confirmed with mpmath; None where the most exact reference does not confirm it."""

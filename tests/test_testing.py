@@ -215,6 +215,16 @@ def test_what_is_raised_by_a_call_that_only_relates_trials_fails_the_check(call)
         check(once, framework="numpy", shapes=[(4, 3)], families=["noise"], formats=["float32"], trials=1)
 
 
+def test_a_failure_that_does_not_come_again_is_told_although_the_check_passes():
+    once = Counting(lambda y: y + y.dtype.type(1), off=lambda calls: calls in (3, 5))
+    result = check(once, framework="numpy", shapes=[(4, 3)], families=["noise"], formats=["float32"], trials=60)
+    assert result.tally.outputs["y"].findings == result.below["unconfirmed"] == 2
+    assert result.unconfirmed["y wrong"] == result.tally.outputs["y"].worst > 1e3 > result.worst["y"]
+    assert "seen, and no failure: 2 trials unconfirmed\n  unconfirmed: y wrong, error/bound up to " in str(result)
+    sound_one = check(sound, shapes=[(4, 3)], families=["noise"], formats=["float32"], trials=60)
+    assert "unconfirmed" not in str(sound_one)
+
+
 def test_a_result_of_the_wrong_type_is_an_error_of_the_function():
     with pytest.raises(CheckFailure, match="y shape"):
         check(lambda x, gamma, beta, *, eps, axis: "y", backward=None, **FEW)

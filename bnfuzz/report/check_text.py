@@ -46,7 +46,7 @@ def failure_message(
 def raised_message(name: str, case: Case, details: str, *, among: int | None = None) -> str:
     """The function's own traceback, and the case it was given.
 
-    among  it raised in one call of so many, and in none of them when they were made again; the case is that of the first
+    among  it raised in one of so many calls, and in none when they were made again; the case is that of the first
     """
     if among is None:
         said = f"{name} raised on this case:"
