@@ -89,6 +89,11 @@ def coarser(first: Format, second: Format) -> Format:
     return first if first.precision <= second.precision else second
 
 
+def decimal(value: float, name: str) -> str:
+    """The value in as many digits as tell neighbours of the named format apart."""
+    return repr(float(value)) if name == "float64" else f"{float(value):.9g}"
+
+
 def round_to(value: float, name: str) -> float:
     """The Python float rounded to the named format and back, exactly."""
     return float(np.asarray(value, dtype=np.float64).astype(named(name).dtype))

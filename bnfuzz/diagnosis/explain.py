@@ -46,7 +46,7 @@ def explain(
 def explain_stored(case: Case, conventions: Conventions, verdicts: tuple[Verdict, ...]) -> Explanation:
     """What stored verdicts alone tell of the cause: they hold the worst element of each failing output."""
     observation = from_stored(case.spec, case.inputs, conventions, verdicts)
-    failing = tuple(told(verdict) for verdict in verdicts if verdict.is_finding)
+    failing = tuple(told(case.spec, verdict) for verdict in verdicts if verdict.is_finding)
     needs = "only the worst element of each failing output is stored; to decide, run the backend itself"
     if observation is None:
         return Explanation(failing=failing, note=f"no value to go by: {needs}")

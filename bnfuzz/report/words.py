@@ -31,7 +31,7 @@ def counted(count: int, noun: str) -> str:
 
 def number(value: float, format_name: str = "float32") -> str:
     """A number to as many digits as tell neighbours of its format apart."""
-    return repr(float(value)) if format_name == "float64" else f"{float(value):.9g}"
+    return formats.decimal(value, format_name)
 
 
 def ratio(value: float) -> str:

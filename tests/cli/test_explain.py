@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -108,3 +111,14 @@ def test_a_backend_nobody_knows(folder: Path) -> None:
     result = explain(str(written(folder, backend="numpy")), "--backend", "nnumpy")
     assert result.exit_code == 2
     assert "nnumpy" in result.stderr
+
+
+def test_float64_is_told_in_all_its_digits(folder: Path) -> None:
+    """Nine of them would print two neighbours as the same number."""
+    spec = replace(near_eps().spec, data_format="float64", parameter_format="float64", statistics_format="float64")
+    inputs = near_eps().inputs
+    wide = replace(inputs, **{name: array.astype(np.float64) for name, array in inputs.items()})
+    (folder / "wide.json").write_text(dumps(CaseFile(case=Case(spec=spec, inputs=wide))))
+    done = explain("wide.json", "--backend", "target:user.py:batch_norm")
+    (numbers,) = re.findall(r"y\[.*\] wrong: observed (\S+), exact (\S+),", done.output)
+    assert all(repr(float(text)) == text and len(text) > 14 for text in numbers)

@@ -12,11 +12,11 @@ A hypothesis is a cause when nothing contradicts it and at least one input suppo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bnfuzz.case import Case
+from bnfuzz.case import Case, Spec, expected_outputs
 from bnfuzz.conventions import Conventions
 from bnfuzz.diagnosis.causes.consistency import Consistency, Trial, affected, apart, consistency
 from bnfuzz.diagnosis.causes.experiment import Experiment, deciding, opening, poisoned
@@ -30,6 +30,7 @@ from bnfuzz.diagnosis.causes.observation import (
     observed,
 )
 from bnfuzz.diagnosis.explanation import Cause, Explanation
+from bnfuzz.formats import decimal
 from bnfuzz.judge.unstable import REPRODUCES
 from bnfuzz.judge.verdict import Verdict
 
@@ -72,7 +73,7 @@ class Inquiry:
             self.seen = [first]
         verdicts = first.failing()
         where = "" if first.title in (OWN, STORED) else f"{first.title}: "
-        failing = tuple(f"{where}{told(verdict)}" for verdict in verdicts)
+        failing = tuple(f"{where}{told(first.spec, verdict)}" for verdict in verdicts)
         if not verdicts:
             return Explanation(note="all outputs are within their bounds")
         if all(verdict.kind == "range" for verdict in verdicts):
@@ -293,15 +294,17 @@ def _overflow(case: Case, conventions: Conventions) -> Cause:
     )
 
 
-def told(verdict: Verdict) -> str:
+def told(spec: Spec, verdict: Verdict) -> str:
     """One finding in a line."""
     if not verdict.index and verdict.n == 0:
         return f"{verdict.output} {verdict.kind}: {verdict.why}"
     at = f"[{', '.join(map(str, verdict.index))}]" if verdict.index else ""
     why = f" ({verdict.why})" if verdict.why else ""
+    due = expected_outputs(replace(spec, steps=("training",)))
+    name = due[verdict.output][1] if verdict.output in due else spec.data_format
     return (
-        f"{verdict.output}{at} {verdict.kind}: observed {verdict.observed:.9g}, exact {verdict.exact:.9g}, "
-        f"error/bound {verdict.severity:.3g}{why}"
+        f"{verdict.output}{at} {verdict.kind}: observed {decimal(verdict.observed, name)}, "
+        f"exact {decimal(verdict.exact, name)}, error/bound {verdict.severity:.3g}{why}"
     )
 
 
