@@ -77,6 +77,7 @@ class ParallelCampaign:
         self._postings = Postings(crew)
         self._back: dict[int, tuple[SearchOrder, Searched | Lost]] = {}
         self._again: list[Unit] = []
+        self._outdated: dict[int, Searched] = {}
         self._next = 0
         self._clock = clock
         self._peopled = clock()
@@ -124,16 +125,17 @@ class ParallelCampaign:
             self._merge()
             self._look_at_crew()
             self._tick(self)
-        # What is beyond the end of the sequence does not count.
         self._postings.leave()
-        self._back.clear()
+        if self._at_the_end:
+            # One job would have gone no further.
+            self._back.clear()
+        else:
+            self._take_the_rest()
         self._crew.hurry()
 
     def _finished(self) -> bool:
         """Whether the end of the sequence is reached, and all that belongs to it is back."""
-        hung = len(self._hung) == len(self.asked.backends)
-        enough = self.asked.cases is not None and self._merged.tried >= self.asked.cases
-        if hung or enough or len(self._lost) >= MOST_LOST:
+        if self._at_the_end or self._all_hung or len(self._lost) >= MOST_LOST:
             return True
         if not self._time_is_up:
             return False
@@ -141,6 +143,15 @@ class ParallelCampaign:
             self._lost += [f"{name}: did not come back in time" for name in self._postings.names]
             return True
         return not self._postings
+
+    @property
+    def _at_the_end(self) -> bool:
+        """Whether the sequence of a budget of cases is over: the end that it has with one job."""
+        return self.asked.cases is not None and (self._all_hung or self._merged.tried >= self.asked.cases)
+
+    @property
+    def _all_hung(self) -> bool:
+        return len(self._hung) == len(self.asked.backends)
 
     @property
     def _time_is_up(self) -> bool:
@@ -195,12 +206,13 @@ class ParallelCampaign:
         while self._next in self._back and (self._cases_left is None or self._cases_left > 0):
             order, result = self._back.pop(self._next)
             if isinstance(result, Searched) and not self._holds(order, result) and not self._time_is_up:
+                self._outdated[self._next] = result
                 self._again.append(order.unit)
                 return
             if order.unit.round >= FRUITLESS_ROUNDS and not self._merged.tried and not self._lost:
                 raise nothing_left()
+            self._take(self._next, result)
             self._next += 1
-            self._take(result)
 
     def _holds(self, order: SearchOrder, searched: Searched) -> bool:
         """Whether the unit went as it would have gone had it been given out only now."""
@@ -211,10 +223,13 @@ class ParallelCampaign:
         plan = self.asked.trials * len(self.asked.backends)
         return left is None or order.cases == left or searched.tally.tried + plan <= left
 
-    def _take(self, result: Searched | Lost) -> None:
+    def _take(self, number: int, result: Searched | Lost) -> None:
+        outdated = self._outdated.pop(number, None)
         if isinstance(result, Lost):
             self._lost.append(result.why)
-            return
+            if outdated is None:
+                return
+            result = outdated
         self._merged.merge(result.tally)
         self.scatter.merge(result.scatter)
         for sent in result.sightings:
@@ -240,10 +255,11 @@ class ParallelCampaign:
         self._take_the_rest()
 
     def _take_the_rest(self) -> None:
-        """What is back, though something before it is not."""
-        for _, result in (self._back[number] for number in sorted(self._back)):
-            self._take(result)
+        """What is back, though something before it is not; and what was to be run again, as it was the first time."""
+        there = {**self._outdated, **{number: result for number, (_, result) in self._back.items()}}
         self._back.clear()
+        for number in sorted(there):
+            self._take(number, there[number])
 
     def _settle(self) -> None:
         """Shrinks what waits, side by side, as long as the budget's share for it lasts."""

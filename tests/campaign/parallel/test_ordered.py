@@ -17,7 +17,7 @@ import pytest
 from bnfuzz.backends.pool import Limits
 from bnfuzz.campaign.findings.discover import Discovery
 from bnfuzz.campaign.parallel.crew import CrewLostError
-from bnfuzz.campaign.parallel.frames import Described
+from bnfuzz.campaign.parallel.frames import Described, Searched
 from bnfuzz.campaign.parallel.ordered import MOST_LOST, ParallelCampaign, shard
 from bnfuzz.campaign.parallel.posting import ATTEMPTS
 from bnfuzz.campaign.parallel.shard import Shard
@@ -38,10 +38,25 @@ PLAIN: dict[str, Any] = {"modes": ("training",), "formats": ("float32",)}
 
 
 class ScriptedCrew:
-    """Works on one thread, which takes any of what it has been given; `losing` names units and how often they die."""
+    """Works on one thread, which takes any of what it has been given.
 
-    def __init__(self, size: int, seed: int = 0, losing: dict[int, int] | None = None) -> None:
+    losing    unit -> how often its worker dies
+    held      unit -> the unit that has to be back before it is begun; None: it never comes back
+    searched  unit -> how often it was begun
+    results   unit -> what it came to, the last time
+    """
+
+    def __init__(
+        self,
+        size: int,
+        seed: int = 0,
+        losing: dict[int, int] | None = None,
+        held: dict[int, int | None] | None = None,
+    ) -> None:
         self._size = size
+        self._held = dict(held or {})
+        self._holding: dict[int | None, Any] = {}
+        self.results: dict[int, Searched] = {}
         self.gone = False
         self.losing = dict(losing or {})
         self.searched: Counter[int] = Counter()
@@ -62,7 +77,12 @@ class ScriptedCrew:
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        self._given.put((future, function, arguments))
+        given = (future, function, arguments)
+        number = arguments[0].unit.number if function.__name__ == "search" else None
+        if number in self._held:
+            self._holding[self._held.pop(number)] = given
+        else:
+            self._given.put(given)
         return future
 
     def was_lost(self, error: BaseException) -> bool:
@@ -89,6 +109,8 @@ class ScriptedCrew:
                         future.set_result(self._do(here, function.__name__, *arguments))
                     except Exception as error:
                         future.set_exception(error)
+                    if function.__name__ == "search" and arguments[0].unit.number in self._holding:
+                        self._given.put(self._holding.pop(arguments[0].unit.number))
         here.close()
 
     def _do(self, here: Shard, name: str, *arguments: Any) -> Any:
@@ -98,6 +120,8 @@ class ScriptedCrew:
             if self.losing.get(number, 0) > 0:
                 self.losing[number] -= 1
                 raise BrokenExecutor(f"unit {number} took its worker with it")
+            self.results[number] = here.search(*arguments)
+            return self.results[number]
         return getattr(here, name)(*arguments)
 
 
@@ -256,6 +280,67 @@ def test_what_was_found_stands_where_the_crew_is_lost(limits: Limits) -> None:
     assert report.lost == ("nobody can be reached",)
     assert not report.interrupted
     assert report.tally.judged > 0
+
+
+class Hands:
+    """A clock that stands still until it is put forward."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def timed(crew: ScriptedCrew, limits: Limits, clock: Hands, tick: Callable[[Watched], None], **asked: Any) -> Report:
+    """A campaign of ten minutes of that clock."""
+    settings = Settings(minutes=10.0, trials=8, **asked)
+    try:
+        return ParallelCampaign(
+            settings, crew, None, limits=limits, announce=lambda _: None, tick=tick, clock=clock
+        ).run()
+    finally:
+        crew.close()
+
+
+def test_what_is_back_counts_though_an_earlier_unit_never_comes(limits: Limits, targets: Targets) -> None:
+    crew, clock, back = ScriptedCrew(3, held={0: None}), Hands(), 0
+
+    def tick(campaign: Watched) -> None:
+        nonlocal back
+        outputs = [output for backend in campaign.tally.backends.values() for output in backend.outputs.values()]
+        if any(output.findings for output in outputs):
+            back, clock.now = campaign.tally.tried, 10_000.0
+
+    report = timed(crew, limits, clock, tick, backends=(targets("unbiased"),), **PLAIN)
+    assert report.lost[0].startswith("unit 0 ")
+    assert report.lost[0].endswith("did not come back in time")
+    assert report.failed
+    assert report.tally.tried == back > 0
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_unit_that_was_to_be_run_again_counts_as_it_was(targets: Targets, dies: bool) -> None:
+    """Time ends, or its worker dies, before the second run is over."""
+    hangs, clock, ticks = targets("hangs"), Hands(), 0
+    crew = ScriptedCrew(2, held={0: 1, 2: None, 3: None})
+
+    def tick(campaign: Watched) -> None:
+        nonlocal ticks
+        if 0 not in crew.results or not campaign.tally.backends[hangs].hung:
+            return
+        if dies:
+            crew.losing.setdefault(1, ATTEMPTS)
+            ticks += crew.losing[1] == 0
+        if not dies or ticks > 3:
+            clock.now = 10_000.0
+
+    limits = Limits(call_seconds=1.0, compile_seconds=2.0)
+    report = timed(crew, limits, clock, tick, backends=(hangs, "numpy"), **PLAIN)
+    assert crew.searched[1] == (1 + ATTEMPTS if dies else 1)
+    apart = [crew.results[number].tally.backends["numpy"].judged for number in (0, 1)]
+    assert all(apart)
+    assert report.tally.backends["numpy"].judged == sum(apart)
 
 
 def test_an_interrupt_brings_home_what_is_there(limits: Limits) -> None:
