@@ -95,7 +95,7 @@ class Discoveries:
     counts       signature that stands -> trials counted under it
     known        likewise -> what the corpus knows
     new          signature, standing or not -> the discovery that its trials are counted under
-    unconfirmed  signature -> what the finest reference does not bear out
+    unconfirmed  signature -> what the finest reference has not borne out so far: every unit tries its own trial of it
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Discoveries:
     def settled(self) -> Settled:
         """What the next unit need not confirm."""
         # What is settled for good: a unit that is at work meanwhile must come to the same without this.
-        done = (*self._recorded.open, *self.known, *self.unconfirmed, *self.new)
+        done = (*self._recorded.open, *self.known, *self.new)
         shown = dict.fromkeys(done, math.inf)
         shown |= {discovery.finding.signature: discovery.shown for discovery in self.distinct}
         return Settled(known=self._recorded.listed, shown=shown)
@@ -127,20 +127,24 @@ class Discoveries:
     def take(self, sighting: Sighting) -> None:
         """The first trial of a signature in the unit at hand: saved and announced, unless it is settled."""
         identity, finding = sighting.identity, sighting.finding
-        kinds = {verdict.output: verdict.kind for verdict in finding.verdicts}
-        symptoms = Symptoms(signature=finding.signature, outputs=frozenset(strand(kinds)))
+        symptoms = _symptoms(finding)
         if self._is_settled(replace(symptoms, signature=identity), finding.backend):
             return
         if sighting.doubted:
-            self.unconfirmed[identity] = finding
-        elif self._is_settled(symptoms, finding.backend):
+            self.unconfirmed.setdefault(identity, finding)
+            return
+        doubted = [name for name in dict.fromkeys((identity, finding.signature)) if self.unconfirmed.pop(name, None)]
+        if self._is_settled(symptoms, finding.backend):
             # The finest reference gave it another name, which stands for something already.
             if finding.signature in self.new:
                 self.new[identity] = self.new[finding.signature]
-            elif finding.signature not in self.unconfirmed:
+            else:
                 self._covered[identity] = self._covered.get(finding.signature, finding.signature)
         else:
             self._place(identity, symptoms, sighting)
+        for name in doubted:
+            trials = self.counts.pop(name, 0)
+            self.counts[self.standing(name)] += trials
 
     def _place(self, identity: str, symptoms: Symptoms, sighting: Sighting) -> None:
         """A discovery of its own, or another appearance of one; where it tells more, its name and case are taken."""
@@ -194,7 +198,7 @@ class Discoveries:
 
     def _is_settled(self, symptoms: Symptoms, backend: str) -> bool:
         identity = symptoms.signature
-        if any(identity in settled for settled in (self.known, self.new, self.unconfirmed, self._covered)):
+        if any(identity in settled for settled in (self.known, self.new, self._covered)):
             return True
         found = self._recorded.known(symptoms, self._versions[backend])
         if found is None or (found[0] != identity and identity in self._uncovered):
@@ -236,16 +240,30 @@ class Discoveries:
         return tuple(discovery for discovery in self.distinct if discovery.waits)
 
     def replace(self, discovery: Discovery, smaller: Finding | None) -> None:
-        """Saves and announces what a discovery was shrunk to; None leaves it as it was found."""
-        if smaller is None:
-            return
+        """Saves and announces what a discovery was shrunk to; None leaves it as it was found.
+
+        So does a smaller case whose name, which shrinking may change, stands for something else already.
+        """
         before = discovery.finding.signature
+        if smaller is None or (smaller.signature != before and self._is_taken(smaller, discovery)):
+            return
         discovery.path = self._saved(discovery, smaller)
         discovery.finding = smaller
         discovery.shrunk = True
         self.new[smaller.signature] = discovery
         self._renamed(discovery, before)
         self._announce(discovery)
+
+    def _is_taken(self, finding: Finding, discovery: Discovery) -> bool:
+        """Whether the finding shows what is known, or what another discovery stands for."""
+        symptoms = _symptoms(finding)
+        if finding.signature in self.new:
+            return self.new[finding.signature] is not discovery
+        if finding.signature in self.known or finding.signature in self._covered:
+            return True
+        if self._recorded.known(symptoms, self._versions[finding.backend]) is not None:
+            return True
+        return any(same_fault(one.symptoms, symptoms) for one in self.distinct if one is not discovery)
 
     def _saved(self, discovery: Discovery, finding: Finding) -> Path | None:
         """The file of `finding`, in place of the one that the discovery has."""
@@ -269,6 +287,11 @@ class Discoveries:
     def failing(self) -> tuple[Discovery, ...]:
         """New findings that make the run fail."""
         return tuple(d for d in self.distinct if d.fails)
+
+
+def _symptoms(finding: Finding) -> Symptoms:
+    kinds = {verdict.output: verdict.kind for verdict in finding.verdicts}
+    return Symptoms(signature=finding.signature, outputs=frozenset(strand(kinds)))
 
 
 def shrunk(pool: Pool, first: Finding, clearer: Finding | None, judge: Judge, *, seconds: float) -> Finding | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -86,6 +87,61 @@ def test_what_tells_more_is_announced_in_its_place(seen: Seen) -> None:
     found = campaign(None, [seen(dx="wrong"), seen(y="wrong"), seen(dgamma="wrong")], announced)
     assert [output_of(signature) for signature in announced] == ["dx/wrong", "y/wrong"]
     assert [output_of(signature) for signature in found.distinct[0].earlier] == ["dx/wrong"]
+
+
+@pytest.mark.parametrize("named_so", [False, True])
+def test_what_was_doubted_once_is_found_when_it_is_confirmed(seen: Seen, tmp_path: Path, named_so: bool) -> None:
+    """Under its own name, or under that which mpmath gives to the trial of another one."""
+    announced: list[Discovery] = []
+    found = Discoveries(Corpus(tmp_path / "c"), versions={BACKEND: "1.0"}, announce=announced.append)
+    doubted, other = seen(1.0, y="wrong"), seen(1.5, y="unstable").signature
+
+    def unit(sighting: Sighting) -> None:
+        assert found.settled().severity(sighting.identity, "1.0") is None
+        found.take(sighting)
+        found.count({sighting.identity: 3}, {sighting.identity: BACKEND}, {}, {sighting.identity: frozenset({"y"})})
+
+    unit(Sighting(identity=doubted.signature, finding=replace(doubted, confirmed=False), doubted=True))
+    unit(Sighting(identity=doubted.signature, finding=replace(doubted, confirmed=False), doubted=True))
+    assert list(found.unconfirmed) == [doubted.signature]
+    assert found.distinct == ()
+    unit(Sighting(identity=other if named_so else doubted.signature, finding=seen(2.5, y="wrong")))
+    assert [one.finding.signature for one in found.failing] == [doubted.signature]
+    assert announced == list(found.distinct)
+    assert found.unconfirmed == {}
+    assert found.counts == {doubted.signature: 9}
+    assert files(tmp_path / "c") == ["numpy-y-wrong"]
+    assert found.settled().severity(doubted.signature, "1.0") == 1e3
+
+
+@pytest.mark.parametrize("by", ["another finding", "the list", "an open case"])
+def test_what_shrinking_makes_of_a_finding_takes_no_other_ones_place(seen: Seen, tmp_path: Path, by: str) -> None:
+    corpus = Corpus(tmp_path / "c")
+    corpus.check_ready()
+    other = seen(2.5, new_running_var="wrong")
+    if by == "the list":
+        append(corpus.folder / "known.toml", KnownFinding(signature=other.signature, reason="the unbiased variance"))
+    elif by == "an open case":
+        corpus.add_finding(other)
+    corpus.reload()
+    first = seen(1.0, y="wrong")
+    found = campaign(corpus, [first, *([other] if by == "another finding" else [])])
+    before, held = found.distinct, files(corpus.folder)
+    found.replace(before[0], seen(4.0, new_running_var="wrong"))
+    assert found.distinct == before
+    assert [one.finding for one in found.distinct] == [first, other][: len(before)]
+    assert found.counts[first.signature] == 3
+    assert files(corpus.folder) == held
+
+
+def test_what_shrinking_makes_of_a_finding_may_go_by_a_name_of_its_own(seen: Seen, tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path / "c")
+    found = campaign(corpus, [seen(1.0, y="wrong")])
+    smaller = seen(2.5, y="unstable")
+    found.replace(found.distinct[0], smaller)
+    assert [one.finding for one in found.distinct] == [smaller]
+    assert found.counts == {smaller.signature: 3}
+    assert files(corpus.folder) == ["numpy-y-unstable"]
 
 
 def test_two_faults_joined_by_a_third_trial_are_one(seen: Seen, tmp_path: Path) -> None:
