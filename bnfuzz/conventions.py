@@ -51,6 +51,7 @@ class Conventions:
     default_momentum       likewise, as the backend's own argument
     momentum_weighs        which statistic the backend's momentum argument multiplies
     fixed_scalars          which of eps and momentum the call has no argument for: only the default can be asked for
+    handed_scalars         which of them it has no default for: the one above is handed to it where none is given
     scalar_format          format that eps and momentum are stored in before use (float32 attributes);
                            None: they stay Python floats until they meet the data
     momentum_format        likewise for momentum alone, where it differs (MXNet: float32, while eps is float64)
@@ -82,6 +83,7 @@ class Conventions:
     default_momentum: float = 0.1
     momentum_weighs: Literal["new", "old"] = "new"
     fixed_scalars: tuple[Literal["eps", "momentum"], ...] = ()
+    handed_scalars: tuple[Literal["eps", "momentum"], ...] = ()
     scalar_format: FormatName | None = None
     momentum_format: FormatName | None = None
     eps_minimum: float = 0.0

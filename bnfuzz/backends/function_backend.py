@@ -86,6 +86,7 @@ class FunctionBackend(Backend):
             default_eps=self._default("eps", 1e-5),
             default_momentum=self._default("momentum", 0.1),
             fixed_scalars=tuple(scalar for scalar in scalars if not self._takes(scalar)),
+            handed_scalars=tuple(scalar for scalar in scalars if self._takes(scalar) and not self._has_default(scalar)),
             formats=(("float32", "float32", "float32"), ("float64", "float64", "float64")),
             channel_axes="any" if self._takes("axis") else -1 if self.framework == "jax" else 1,
             outputs=("y", *gradients, *(("new_running_mean", "new_running_var") if self._stateful else ())),
@@ -114,6 +115,9 @@ class FunctionBackend(Backend):
     def _takes(self, option: str) -> bool:
         return takes(self._parameters, option)
 
+    def _has_default(self, name: str) -> bool:
+        return name in self._parameters and self._parameters[name].default is not inspect.Parameter.empty
+
     def _default(self, name: str, otherwise: float) -> float:
         default = self._parameters[name].default if name in self._parameters else otherwise
         return float(default) if isinstance(default, (int, float)) else otherwise
@@ -135,7 +139,7 @@ class FunctionBackend(Backend):
                 continue
             if asked is not None:
                 options[name] = asked
-            elif name not in self._parameters or self._parameters[name].default is inspect.Parameter.empty:
+            elif not self._has_default(name):
                 options[name] = default
         return options
 

@@ -16,7 +16,7 @@ from bnfuzz import formats
 from bnfuzz.conventions import Conventions, Summation
 from bnfuzz.errors import UsageError
 
-FROM_THE_SIGNATURE = ("outputs", "affine", "running", "modes", "fixed_scalars")
+FROM_THE_SIGNATURE = ("outputs", "affine", "running", "modes", "fixed_scalars", "handed_scalars")
 """Fields that follow from the function's parameters and its backward."""
 
 _HINTS = get_type_hints(Conventions)

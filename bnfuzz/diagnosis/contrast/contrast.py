@@ -227,6 +227,8 @@ def _eps_evidence(who: Who, side: Reading, other: Reading) -> Iterator[str]:
         origin = "as it is asked to"
     elif not side.takes_eps:
         origin = f"its own{documented}"
+    elif side.eps == side.claimed.default_eps and "eps" in side.claimed.handed_scalars:
+        origin = "handed to it, as it has no default"
     elif side.eps == side.claimed.default_eps and side.backend.startswith(registry.TARGET):
         origin = "the default of its argument"
     elif side.eps == side.claimed.default_eps:

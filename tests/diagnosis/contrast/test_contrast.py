@@ -168,6 +168,17 @@ def test_an_eps_without_an_argument_is_found_from_the_outputs(pool, planted, eps
     assert max(largest) < 1
 
 
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [("eps=1e-5", "the default of its argument"), ("eps", "handed to it, as it has no default")],
+)
+def test_whose_the_eps_is(pool, planted, argument, said):
+    theirs = planted(PLAIN.format(options=f", *, {argument}", eps="eps"), f"whose_{len(argument)}")
+    own = planted(PLAIN.format(options="", eps="1e-3"), "own_3")
+    found = contrast(pool, theirs, own, case_of(has_running=False, cotangent="sum"))
+    assert found.differences[0].evidence[0].startswith(f"A: eps 1e-05, {said}. ")
+
+
 def test_momentum_and_ddof_are_conventions(pool, kernel):
     for fault, name in (("momentum_swapped", "momentum"), ("rv_unbiased", "running_ddof")):
         found = contrast(pool, kernel("sound:pairwise"), kernel(f"fault:{fault}"), case_of())
