@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bnfuzz.backends import environments, registry
@@ -48,13 +49,13 @@ def _attempts(pool: Pool, backend: str, title: str) -> Iterator[tuple[Around, bo
     """What is looked at alone; then with everything that a campaign computes; then with its environment variables."""
     adapter = pool.backend(backend)
     packages = [package for package in adapter.packages if package != "jaxlib"]
-    own = [Path(parsed(backend)[0]).name] if backend.startswith(registry.TARGET) else []
-    words = ["NumPy", *packages, *own]
+    own = Path(parsed(backend)[0]).name if backend.startswith(registry.TARGET) else ""
+    words = ["NumPy", *packages, *filter(None, (own,))]
     needs = f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
     versions = pool.versions(backend)
-    plain = Around(title=title, needs=needs, versions=versions)
+    plain = Around(title=title, needs=needs, beside=own, versions=versions)
     yield plain, False
     yield plain, True
     every = worker_variables(os.environ, x64=False)
     wanted = {name: every[name] for name in THREAD_VARIABLES if (name == "XLA_FLAGS") == ("jax" in packages)}
-    yield Around(title=title, needs=needs, versions=versions, variables=wanted), True
+    yield replace(plain, variables=wanted), True

@@ -11,6 +11,9 @@ Index = tuple[int, ...]
 SHOWS = "the fault shows"
 SHOWS_NOT = "the fault does not show"
 
+NOTHING_SAID = 125
+"""Exit code of a script that came to no answer; 1 would be taken for the fault by `git bisect run`."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
@@ -130,10 +133,23 @@ def check(first, second, elements):
     return bool(found)
 '''
 
+GIVE_UP = f'''
+def give_up(kind, error, trace):
+    """Any other error says nothing of the fault: exit code {NOTHING_SAID}, which `git bisect run` skips."""
+    sys.__excepthook__(kind, error, trace)
+    sys.exit({NOTHING_SAID})
+
+
+sys.excepthook = give_up
+'''
+"""Before the framework is imported, so that a script without it does not end as one that shows the fault does."""
+
 RAISED = """\
 except Exception as error:
+    if type(error).__name__ != "{exception}":
+        raise
     print(f"{{type(error).__name__}}: {{error}}")
-    shows = type(error).__name__ == "{exception}"
+    shows = True
 else:
     shows = False"""
 """After a `try:` with the call."""
@@ -142,10 +158,12 @@ else:
 def ending(check: Check) -> str:
     """What the exit code of a script means."""
     if isinstance(check, Dies):
-        return "The fault ends the process; exit code 0: it does not show."
-    if isinstance(check, Hangs):
-        return f"Exit code 1 after {check.seconds} s: the fault shows; 0: it does not."
-    return "Exit code 1: the fault shows; 0: it does not."
+        shows = "The fault ends the process; exit code"
+    elif isinstance(check, Hangs):
+        shows = f"Exit code 1 after {check.seconds} s: the fault shows;"
+    else:
+        shows = "Exit code 1: the fault shows;"
+    return f"{shows} 0: it does not; {NOTHING_SAID}: something else went wrong."
 
 
 def helper(check: Check) -> str:

@@ -1,11 +1,11 @@
-"""Memory layouts in NumPy alone: the lines that arrange an array as bnfuzz.backends.layouts does."""
+"""Memory layouts in NumPy alone: the lines that arrange an array as bnfuzz.layouts does."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from bnfuzz.backends.layouts import equal_axes
 from bnfuzz.case import Array, Layout
+from bnfuzz.layouts import equal_axes
 
 
 def layout_lines(name: str, layout: Layout, array: Array, gap: str = "np.nan") -> list[str]:

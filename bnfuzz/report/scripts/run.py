@@ -12,7 +12,7 @@ from pathlib import Path
 from bnfuzz.backends.client import how_ended
 from bnfuzz.backends.environments import Environment
 from bnfuzz.errors import InfrastructureError, printable
-from bnfuzz.report.scripts.checks import SHOWS, Check, Dies, Hangs
+from bnfuzz.report.scripts.checks import NOTHING_SAID, SHOWS, Check, Dies, Hangs
 
 WITHOUT_BNFUZZ = (
     "import runpy, sys; sys.modules['bnfuzz'] = None; sys.argv = sys.argv[1:]; "
@@ -47,7 +47,7 @@ class ScriptRun:
     def shows(self, check: Check, inputs: int = 1) -> bool:
         """Whether it ended as the fault makes it end, with every one of its inputs."""
         if isinstance(check, Dies):
-            return self.code not in (None, 0, 1)
+            return self.code not in (None, 0, 1, NOTHING_SAID)
         if isinstance(check, Hangs):
             return self.code == 1 and "Timeout (" in self.errors
         lines = self.output.splitlines()

@@ -1,6 +1,7 @@
 """A whole script: imports, the check, each input with its calls, and an exit code.
 
-Exit code 1 (or the death of the process, where that is the fault): the fault shows. 0: it does not.
+Exit code 1 (or the death of the process, where that is the fault): the fault shows. 0: it does not. 125: something
+else went wrong, a module that is missing for instance; `git bisect run` skips such a version.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from bnfuzz.conventions import Conventions
 from bnfuzz.report.scripts.block import Block, Part, function
 from bnfuzz.report.scripts.checks import (
+    GIVE_UP,
     SHOWS,
     SHOWS_NOT,
     Check,
@@ -34,12 +36,14 @@ class Around:
 
     title      the first line of the docstring
     needs      the packages, in words
+    beside     the file of the function under test, where it is a user's
     versions   package -> version it was seen with
     variables  environment variables to be set before the framework is imported
     """
 
     title: str
     needs: str
+    beside: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
 
@@ -63,7 +67,10 @@ def script_text(
 def _docstring(around: Around, check: Check) -> str:
     seen = ", ".join(f"{package} {version}" for package, version in around.versions.items())
     title = around.title.replace("\\", "/").replace('"', "'")
-    return f'"""{title}\n\nNeeds {around.needs} only; seen with {seen}.\n{ending(check)}\n"""'
+    lines = [title, "", f"Needs {around.needs} only; seen with {seen}."]
+    if around.beside:
+        lines.append(f"Run it in the folder of {around.beside}, or give it that folder as its argument.")
+    return "\n".join([f'"""{lines[0]}', *lines[1:], ending(check), '"""'])
 
 
 def _head(bodies: Sequence[str], imports: Sequence[str], around: Around, check: Check) -> Iterator[str]:
@@ -72,7 +79,7 @@ def _head(bodies: Sequence[str], imports: Sequence[str], around: Around, check: 
     modules += ["faulthandler"] if isinstance(check, Hangs) else []
     modules += [line.removeprefix("import ") for line in imports if line in STANDARD]
     yield from (f"import {module}" for module in sorted(modules))
-    yield ""
+    yield GIVE_UP
     yield from (f'os.environ["{name}"] = {value!r}' for name, value in around.variables.items())
     yield "import numpy as np"
     yield from (line for line in imports if line not in STANDARD)

@@ -1,4 +1,4 @@
-"""A user's own function, imported from its file, beside which the script is run."""
+"""A user's own function, imported from its file: the script is run in that folder, or given it as its argument."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def _options(request: Request, *, stateful: bool) -> list[str]:
 def imports_of(path: Path, *names: str) -> tuple[str, ...]:
     """Lines that import the names from the file, whatever it is called."""
     module = path.stem
-    first = f'sys.path.insert(0, "")  # this script is run in the folder of {path.name}'
+    folder = (f'folder = sys.argv[1] if len(sys.argv) > 1 else "."  # of {path.name}', "sys.path.insert(0, folder)")
     if module.isidentifier() and not keyword.iskeyword(module) and module not in TAKEN | sys.stdlib_module_names:
-        return (first, f"from {module} import {', '.join(names)}")
-    load = f"tested = runpy.run_path({path.name!r})"
-    return ("import runpy", first, load, *(f'{name} = tested["{name}"]' for name in names))
+        return (*folder, f"from {module} import {', '.join(names)}")
+    load = f"tested = runpy.run_path(folder + {'/' + path.name!r})"
+    return ("import runpy", *folder, load, *(f'{name} = tested["{name}"]' for name in names))
 
 
 def _written(request: Request, path: Path, function: str, made: str, framework: str) -> Parts:
