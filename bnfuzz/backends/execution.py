@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bnfuzz.backends import layouts
+from bnfuzz import layouts
 from bnfuzz.backends.base import Arrays, Backend, Program
 from bnfuzz.case import OUTPUT_NAMES, Array, Mode, Spec
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 import bnfuzz
+from bnfuzz import layouts
 from bnfuzz.backends.base import Backend
 from bnfuzz.backends.execution import Execution, Programs, run_trials
-from bnfuzz.backends.layouts import inexpressible
 from bnfuzz.backends.pool import Reply
 from bnfuzz.case import Inputs, Outputs, Spec
 from bnfuzz.conventions import Conventions
@@ -54,7 +54,7 @@ class InProcess:
 
     def _reply(self, name: str, spec: Spec, inputs: Inputs) -> Reply:
         self._known(name)
-        reason = self.backend.conventions.unsupported(spec) or _impossible(spec, inputs)
+        reason = self.backend.conventions.unsupported(spec) or layouts.unattainable(spec, inputs)
         if reason is not None:
             return Reply(backend=name, status="unsupported", message=reason)
         try:
@@ -76,19 +76,6 @@ class InProcess:
     def _known(self, name: str) -> None:
         if name != self.backend.name:
             raise UsageError(f"{name!r} is not run here, only {self.backend.name}")
-
-
-def _impossible(spec: Spec, inputs: Inputs) -> str | None:
-    """Why the values cannot be laid out as the Spec asks; one-step Specs."""
-    for name, layout in (("x", spec.layout_x), ("cotangent", spec.layout_cotangent)):
-        array = getattr(inputs, name)
-        if array is None or layout != "zero_stride":
-            continue
-        for trial in array:
-            reason = inexpressible(trial, layout)
-            if reason is not None:
-                return f"{name}: {reason}"
-    return None
 
 
 def own_traceback(error: BaseException) -> str:

@@ -12,9 +12,8 @@ from collections.abc import Container, Iterable, Mapping
 from types import TracebackType
 from typing import NamedTuple, Self
 
-import numpy as np
-
-from bnfuzz.backends import environments, layouts, registry, wire
+from bnfuzz import layouts
+from bnfuzz.backends import environments, registry, wire
 from bnfuzz.backends.base import Backend
 from bnfuzz.backends.client import Worker, WorkerDied, WorkerHung
 from bnfuzz.backends.limits import Limits
@@ -131,7 +130,7 @@ class Pool:
         names = tuple(names)
         refused: dict[str, Reply] = {}
         groups: dict[Key, list[str]] = {}
-        impossible = _inexpressible(spec, inputs)
+        impossible = layouts.unattainable(spec, inputs)
         for name in names:
             reason = self.conventions(name).unsupported(spec) or impossible
             if reason is None:
@@ -290,16 +289,3 @@ class _Turn:
     def _seconds(self, name: str) -> float:
         limits = self.slot.limits
         return limits.call_seconds if (name, self.spec) in self.slot.seen else limits.compile_seconds
-
-
-def _inexpressible(spec: Spec, inputs: Inputs) -> str | None:
-    lead = 1 if len(spec.steps) == 1 else 2
-    for name, layout in (("x", spec.layout_x), ("cotangent", spec.layout_cotangent)):
-        array = getattr(inputs, name)
-        if array is None or layout != "zero_stride":
-            continue
-        for place in np.ndindex(array.shape[:lead]):
-            reason = layouts.inexpressible(array[place], layout)
-            if reason is not None:
-                return f"{name}: {reason}"
-    return None

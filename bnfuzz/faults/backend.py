@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bnfuzz.backends import layouts
+from bnfuzz import layouts
 from bnfuzz.case import Array, Inputs, Outputs, Spec, check_inputs
 from bnfuzz.conventions import ALL_FORMATS, MIXED_FORMATS, Conventions
 from bnfuzz.errors import UsageError

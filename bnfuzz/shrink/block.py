@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bnfuzz.backends import layouts
+from bnfuzz import layouts
 from bnfuzz.case import Case, Inputs, Spec
-from bnfuzz.shrink.geometry import lead
 
 MOST = 48
 """Candidates in one block at most."""
@@ -48,14 +47,7 @@ def capacity(spec: Spec) -> int:
 
 def can_be_laid_out(case: Case) -> bool:
     """Whether these values have the memory layouts that the Spec asks for."""
-    spec = case.spec
-    pairs = ((case.inputs.x, spec.layout_x), (case.inputs.cotangent, spec.layout_cotangent))
-    return all(
-        layouts.inexpressible(one, layout) is None
-        for array, layout in pairs
-        if array is not None
-        for one in (array if lead(spec) == 1 else array[0])
-    )
+    return layouts.unattainable(case.spec, case.inputs) is None
 
 
 def fingerprint(case: Case) -> tuple[Spec, bytes]:

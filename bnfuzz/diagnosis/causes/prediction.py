@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bnfuzz import formats
-from bnfuzz.backends import layouts
+from bnfuzz import layouts
 from bnfuzz.case import Array, Inputs, Mode, Outputs, Spec
 from bnfuzz.conventions import Conventions
 from bnfuzz.diagnosis.causes.enclosure import Enclosure, Setting, constant, given, hull, lifted, scalar, total

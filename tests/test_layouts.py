@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import ml_dtypes
@@ -11,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from bnfuzz.backends import layouts
+from bnfuzz import layouts
 from bnfuzz.backends.wire import BFLOAT16_BITS
-from bnfuzz.case import Layout
+from bnfuzz.case import Inputs, Layout, batch_norm_spec
 
 DTYPES = [np.dtype("f2"), np.dtype("f4"), np.dtype("f8"), np.dtype(ml_dtypes.bfloat16), BFLOAT16_BITS]
 
@@ -64,6 +65,24 @@ def test_zero_stride_only_where_values_are_equal():
     assert layouts.inexpressible(array, "zero_stride") is None
     assert "zero_stride" in (layouts.inexpressible(np.array([1.0, 2.0]), "zero_stride") or "")
     assert layouts.inexpressible(np.array([1.0, 2.0]), "flipped") is None
+
+
+@pytest.mark.parametrize("name", ["x", "cotangent"])
+@pytest.mark.parametrize("steps", [("training",), ("training", "training")])
+def test_one_step_of_one_trial_that_has_no_equal_values_is_in_the_way(name, steps):
+    """Rows are the same in all of them, save in the last step of the last trial."""
+    asked = {"layout_x" if name == "x" else "layout_cotangent": "zero_stride"}
+    spec = replace(batch_norm_spec((2, 3), 1, has_running=False), steps=steps, **asked)
+    leading = (len(steps),) if len(steps) > 1 else ()
+    equal = np.broadcast_to(np.arange(3.0, dtype=np.float32), (4, *leading, 2, 3))
+    odd = equal.copy()
+    odd[-1].reshape(-1)[-1] = 7
+    parameters = np.ones((4, 3), np.float32)
+    for array, reason in ((equal, None), (odd, f"{name}: layout zero_stride needs an axis")):
+        inputs = Inputs(**{"x": equal, "cotangent": equal, "gamma": parameters, "beta": parameters, name: array})
+        found = layouts.unattainable(spec, inputs)
+        assert found is None if reason is None else found.startswith(reason)
+        assert layouts.unattainable(replace(spec, layout_x="flipped", layout_cotangent="flipped"), inputs) is None
 
 
 def test_equality_is_of_bits():

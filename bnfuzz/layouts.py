@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnfuzz.case import Array, Layout
+from bnfuzz.case import Array, Inputs, Layout, Spec
 
 
 def equal_axes(array: Array) -> tuple[int, ...]:
@@ -29,6 +29,20 @@ def inexpressible(array: Array, layout: Layout) -> str | None:
     """Why these values cannot be laid out so, or None."""
     if layout == "zero_stride" and not equal_axes(array):
         return "layout zero_stride needs an axis along which all values are equal"
+    return None
+
+
+def unattainable(spec: Spec, inputs: Inputs) -> str | None:
+    """Why some trial, or some step of one, cannot have the layouts that the Spec asks for; None where all can."""
+    leading = 1 if len(spec.steps) == 1 else 2
+    for name, layout in (("x", spec.layout_x), ("cotangent", spec.layout_cotangent)):
+        array = getattr(inputs, name)
+        if array is None or layout != "zero_stride":
+            continue
+        for place in np.ndindex(array.shape[:leading]):
+            reason = inexpressible(array[place], layout)
+            if reason is not None:
+                return f"{name}: {reason}"
     return None
 
 
