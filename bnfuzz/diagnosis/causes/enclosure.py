@@ -10,8 +10,9 @@ catalogue, and every combination of them, has a bound of its own, by the rules t
     operation in a narrower format      v and both ends are rounded to it: rounding is monotone, so a kernel that
                                         rounds to bfloat16 on the way is enclosed tightly
     an end beyond the largest number    becomes infinite: overflow may happen, or not
-    an end NaN                          the value is certainly NaN (a NaN went in); what merely may be NaN is
-                                        [-inf, inf]
+    both ends NaN                       the value is certainly NaN (a NaN went in)
+    nan                                 it may be NaN: infinities of both signs added, 0·∞, 0/0, the root of what may
+                                        be negative; joined through every operation, whatever becomes of the ends
 
 In the names of the judge this is the raw tier: the hard limits of x̂ hold for sound kernels only.
 """
@@ -28,22 +29,21 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from bnfuzz import formats
 from bnfuzz.case import Array
 from bnfuzz.conventions import Summation
+from bnfuzz.diagnosis.causes import interval
 from bnfuzz.diagnosis.causes.interval import OPERATIONS, Ends, power, square
 from bnfuzz.formats import Format
-from bnfuzz.numerics.tracked import ROOT_ROUNDINGS
+from bnfuzz.numerics.roundings import POWER_ROUNDINGS, ROOT_ROUNDINGS
 
 EXTENDED = np.longdouble
 """64 significant bits on x86-64: an eleventh of the digits of float64 to spare. Where it is float64 itself, the
 enclosures of float64 subjects are wider by their own rounding, which OWN covers."""
-
-POWER_ROUNDINGS = 4.0
 
 OWN = 1.0 + 2.0**-6 + 4.0 * float(np.finfo(EXTENDED).eps) / 2.0**-53
 """Factor on u that covers the rounding of the intervals' own arithmetic."""
 
 
 ANY_ORDER = Summation()
-ENDS = ("v", "lo", "hi")
+PARTS = ("v", "lo", "hi", "nan")
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,14 @@ class Setting:
 
 
 class Enclosure(NDArrayOperatorsMixin):
-    """v, lo, hi of one shape in extended precision; fmt: the format that operations on it round to."""
+    """v, lo, hi of one shape in extended precision; nan: where an evaluation may be NaN; fmt: the format that
+    operations on it round to."""
 
-    __slots__ = ("fmt", "hi", "lo", "setting", "v")
+    __slots__ = ("fmt", "hi", "lo", "nan", "setting", "v")
 
-    def __init__(self, v: Any, lo: Any, hi: Any, setting: Setting, fmt: Format | None = None) -> None:
+    def __init__(self, v: Any, lo: Any, hi: Any, nan: Any, setting: Setting, fmt: Format | None = None) -> None:
         self.v, self.lo, self.hi, self.setting = v, lo, hi, setting
+        self.nan = nan | np.isnan(lo) | np.isnan(hi)
         self.fmt = fmt or setting.compute
 
     # -- what an array has ----------------------------------------------------------------------------------------
@@ -123,11 +125,12 @@ class Enclosure(NDArrayOperatorsMixin):
         target = formats.named(np.dtype(dtype).name)
         if target.precision >= self.fmt.precision:
             wider = target if self.setting.is_narrow(target) else self.setting.compute
-            return Enclosure(self.v, self.lo, self.hi, self.setting, wider)
+            return Enclosure(self.v, self.lo, self.hi, self.nan, self.setting, wider)
         return narrowed(self, target)
 
     def _each(self, change: Callable[[Any], Any]) -> Enclosure:
-        return Enclosure(change(self.v), change(self.lo), change(self.hi), self.setting, self.fmt)
+        v, lo, hi, nan = (change(getattr(self, part)) for part in PARTS)
+        return Enclosure(v, lo, hi, nan, self.setting, self.fmt)
 
     # -- what NumPy asks of it --------------------------------------------------------------------------------------
 
@@ -146,14 +149,15 @@ class Enclosure(NDArrayOperatorsMixin):
             return _settled(square(operands[0]), self.setting, fmt)
         if ufunc is np.power:
             margin = POWER_ROUNDINGS * OWN * self.setting.compute.unit_roundoff
-            return _settled(power(operands[0], operands[1], margin), self.setting, fmt, 0.0, False)
+            loss = POWER_ROUNDINGS * self.setting.underflow(fmt)
+            return _settled(power(operands[0], operands[1], margin, loss), self.setting, fmt, 0.0, False)
         return _settled(OPERATIONS[ufunc](*operands), self.setting, fmt, *ROUNDINGS.get(ufunc, (1.0, True)))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function is np.concatenate:
             parts = [lifted(part, self) for part in args[0]]
-            v, lo, hi = (np.concatenate([getattr(p, end) for p in parts], *args[1:], **kwargs) for end in ENDS)
-            return Enclosure(v, lo, hi, self.setting, parts[0].fmt)
+            v, lo, hi, nan = (np.concatenate([getattr(p, end) for p in parts], *args[1:], **kwargs) for end in PARTS)
+            return Enclosure(v, lo, hi, nan, self.setting, parts[0].fmt)
         if function in (np.zeros_like, np.ones_like):
             return lifted(function(self.v), self)
         if function in (np.broadcast_to, np.expand_dims, np.moveaxis, np.transpose, np.reshape, np.atleast_1d):
@@ -164,27 +168,35 @@ class Enclosure(NDArrayOperatorsMixin):
 def constant(values: Any, setting: Setting) -> Enclosure:
     """Values without any error."""
     wide = np.asarray(values).astype(EXTENDED)
-    return Enclosure(wide, wide, wide, setting)
+    return Enclosure(wide, wide, wide, np.isnan(wide), setting)
 
 
 def given(values: Any, setting: Setting, *, roundings: float = 1.0) -> Enclosure:
-    """An input: `roundings` units of backward error, and 0 for a subnormal that may be flushed."""
+    """An input: `roundings` units of backward error, 0 for a subnormal that may be flushed, and whatever the compute
+    format makes of it."""
     wide = np.asarray(values).astype(EXTENDED)
     finite = np.where(np.isfinite(wide), np.abs(wide), 0.0)
     margin = roundings * OWN * setting.compute.unit_roundoff * finite
     if setting.flushes:
         margin = margin + np.where(np.abs(wide) < setting.compute.smallest_normal, np.abs(wide), 0.0)
-    return Enclosure(wide, wide - margin, wide + margin, setting)
+    with np.errstate(all="ignore"):
+        cast = wide.astype(np.float64).astype(setting.compute.dtype).astype(EXTENDED)
+        lo, hi = np.minimum(wide - margin, cast), np.maximum(wide + margin, cast)
+    return Enclosure(wide, lo, hi, np.isnan(wide), setting)
 
 
 def scalar(value: float, setting: Setting) -> Enclosure:
-    """A number that the compute format may have to round: exact where it holds it, else u·|z| + t."""
+    """A number that the compute format may have to round: exact where it holds it and does not flush it, else
+    u·|z| + t, on the same side of 0; infinite where it is beyond the largest number."""
     wide = np.asarray(value, dtype=EXTENDED)
     fmt = setting.compute
-    if not np.isfinite(value) or formats.round_to(value, fmt.name) == value:
-        return Enclosure(wide, wide, wide, setting)
-    margin = fmt.unit_roundoff * OWN * np.abs(wide) + setting.underflow(fmt)
-    return Enclosure(wide, wide - margin, wide + margin, setting)
+    kept = not setting.flushes or value == 0 or abs(value) >= fmt.smallest_normal
+    with np.errstate(over="ignore"):
+        held = kept and formats.round_to(value, fmt.name) == value
+    if held or not np.isfinite(value):
+        return Enclosure(wide, wide, wide, np.isnan(wide), setting)
+    lo, hi = _grown(wide, wide, fmt.unit_roundoff * OWN, setting.underflow(fmt), fmt.largest)
+    return Enclosure(wide, lo, hi, np.isnan(wide), setting)
 
 
 def lifted(operand: Any, like: Enclosure) -> Enclosure:
@@ -192,16 +204,16 @@ def lifted(operand: Any, like: Enclosure) -> Enclosure:
     if isinstance(operand, Enclosure):
         return operand
     wide = np.asarray(operand).astype(EXTENDED)
-    return Enclosure(wide, wide, wide, like.setting, like.fmt)
+    return Enclosure(wide, wide, wide, np.isnan(wide), like.setting, like.fmt)
 
 
 def hull(first: Enclosure, *others: Enclosure) -> Enclosure:
     """The first one's value, in an interval that holds all of them: several forms of one quantity."""
-    lo, hi = first.lo, first.hi
+    lo, hi, nan = first.lo, first.hi, first.nan
     for other in others:
         # A form that overflows or divides by zero on the way does not make the value certainly NaN.
-        lo, hi = np.fmin(lo, other.lo), np.fmax(hi, other.hi)
-    return Enclosure(first.v, lo, hi, first.setting, first.fmt)
+        lo, hi, nan = np.fmin(lo, other.lo), np.fmax(hi, other.hi), nan | other.nan
+    return Enclosure(first.v, lo, hi, nan, first.setting, first.fmt)
 
 
 def narrowed(a: Enclosure, target: Format) -> Enclosure:
@@ -216,21 +228,28 @@ def narrowed(a: Enclosure, target: Format) -> Enclosure:
     if a.setting.flushes:
         lo = np.where((lo > 0) & (lo < target.smallest_normal), 0.0, lo)
         hi = np.where((hi < 0) & (-hi < target.smallest_normal), 0.0, hi)
-    return Enclosure(to(a.v), lo, hi, a.setting, fmt)
+    return Enclosure(to(a.v), lo, hi, a.nan, a.setting, fmt)
+
+
+def spread(a: Enclosure, relative: float, absolute: Any, fmt: Format) -> Enclosure:
+    """Both ends further out, by a share of themselves and by a number, as roundings to `fmt` may push them."""
+    with np.errstate(all="ignore"):
+        lo, hi = _grown(a.lo, a.hi, relative * OWN, absolute, fmt.largest)
+    return Enclosure(a.v, lo, hi, a.nan, a.setting, a.fmt)
 
 
 def _settled(ends: Ends, setting: Setting, fmt: Format, roundings: float = 1.0, underflows: bool = True) -> Enclosure:
     """The result of an operation, rounded to `fmt`: by the rule of the compute format, or tightly in a narrower one."""
-    v, lo, hi = ends
+    v, lo, hi, nan = ends
     if setting.is_narrow(fmt):
-        return narrowed(Enclosure(v, lo, hi, setting), fmt)
+        return narrowed(Enclosure(v, lo, hi, nan, setting), fmt)
     u = roundings * OWN * fmt.unit_roundoff
     t = roundings * setting.underflow(fmt) if underflows or setting.flushes else 0.0
-    return Enclosure(v, *_grown(lo, hi, u, t, fmt.largest), setting, fmt)
+    return Enclosure(v, *_grown(lo, hi, u, t, fmt.largest), nan, setting, fmt)
 
 
-def _grown(lo: Any, hi: Any, u: float, t: float, largest: float) -> tuple[Any, Any]:
-    if u or t:
+def _grown(lo: Any, hi: Any, u: float, t: Any, largest: float) -> tuple[Any, Any]:
+    if u or np.any(t):
         # As products, so that an infinite end stays what it is; and no rounding changes a sign.
         more, less = 1 + EXTENDED(u), 1 - EXTENDED(u)
         lo = np.where(lo >= 0, np.maximum(lo * less - t, 0.0), lo * more - t)
@@ -264,8 +283,10 @@ def total(terms: Enclosure) -> Enclosure:
     """(n, C) -> (1, C): a sum in any order that counts as sound for the setting."""
     summation = terms.setting.summation
     if summation.kind == "wide" and not terms.setting.is_narrow(terms.fmt):
-        u = formats.named(summation.accumulator).unit_roundoff
-        return _settled(_sum(terms, 0, True, growth(summation, len(terms)) * u), terms.setting, terms.fmt)
+        accumulator = formats.named(summation.accumulator)
+        v, lo, hi, nan = _sum(terms, 0, True, growth(summation, len(terms)), accumulator)
+        lo, hi = _grown(lo, hi, 0.0, _flushed(terms.setting, terms.fmt, len(terms)), terms.fmt.largest)
+        return _settled((v, lo, hi, nan), terms.setting, terms.fmt)
     return added(terms, 0, True)
 
 
@@ -273,42 +294,35 @@ def added(terms: Enclosure, axis: int, keepdims: bool) -> Enclosure:
     """A sum along an axis, in the format of the terms."""
     count = terms.shape[axis]
     summation = terms.setting.summation
-    grown = growth(summation if summation.kind != "wide" else Summation(), count) * terms.fmt.unit_roundoff
-    return _in_format(*_sum(terms, axis, keepdims, grown), terms.setting, terms.fmt, count)
+    grown = growth(summation if summation.kind != "wide" else Summation(), count)
+    return _in_format(_sum(terms, axis, keepdims, grown, terms.fmt), terms, count)
 
 
 def running_sums(terms: Enclosure, axis: int) -> Enclosure:
     """All partial sums from left to right, in the format of the terms: growth n."""
     count = terms.shape[axis]
-    magnitudes = np.cumsum(np.maximum(np.abs(terms.lo), np.abs(terms.hi)), axis=axis)
-    margin = count * terms.fmt.unit_roundoff * OWN * magnitudes
-    v, lo, hi = (np.cumsum(array, axis=axis) for array in (terms.v, terms.lo, terms.hi))
-    return _in_format(v, lo - margin, hi + margin, terms.setting, terms.fmt, count)
+    with np.errstate(all="ignore"):
+        grown = count * terms.fmt.unit_roundoff * OWN
+        return _in_format(interval.running_sums(terms, axis, grown, terms.fmt.largest), terms, count)
 
 
-def _sum(terms: Enclosure, axis: int, keepdims: bool, grown: float) -> Ends:
-    def along(array: Any) -> Any:
-        return np.sum(array, axis=axis, keepdims=keepdims)
-
-    margin = grown * OWN * along(np.maximum(np.abs(terms.lo), np.abs(terms.hi)))
-    least, most = along(terms.lo), along(terms.hi)
-    # A sum of numbers of one sign keeps it, in any order.
-    lo = np.where(np.all(terms.lo >= 0, axis=axis, keepdims=keepdims), np.maximum(least - margin, 0.0), least - margin)
-    hi = np.where(np.all(terms.hi <= 0, axis=axis, keepdims=keepdims), np.minimum(most + margin, 0.0), most + margin)
-    doubtful = np.isnan(lo) | np.isnan(hi)
-    if np.any(doubtful):
-        certain = np.any(np.isnan(terms.lo), axis=axis, keepdims=keepdims)
-        lo = np.where(doubtful, np.where(certain, np.nan, -np.inf), lo)
-        hi = np.where(doubtful, np.where(certain, np.nan, np.inf), hi)
-    return along(terms.v), lo, hi
+def _sum(terms: Enclosure, axis: int, keepdims: bool, grown: float, accumulator: Format) -> Ends:
+    with np.errstate(all="ignore"):
+        return interval.total(terms, axis, keepdims, grown * accumulator.unit_roundoff * OWN, accumulator.largest)
 
 
-def _in_format(v: Any, lo: Any, hi: Any, setting: Setting, fmt: Format, count: int) -> Enclosure:
-    loss = count * setting.underflow(fmt) if setting.flushes else 0.0
-    lo, hi = _grown(lo, hi, 0.0, loss, fmt.largest)
+def _flushed(setting: Setting, fmt: Format, count: int) -> float:
+    """What a sum of so many terms may lose where each may be flushed; else a sum underflows exactly."""
+    return count * setting.underflow(fmt) if setting.flushes else 0.0
+
+
+def _in_format(ends: Ends, terms: Enclosure, count: int) -> Enclosure:
+    v, lo, hi, nan = ends
+    setting, fmt = terms.setting, terms.fmt
+    lo, hi = _grown(lo, hi, 0.0, _flushed(setting, fmt, count), fmt.largest)
     if setting.is_narrow(fmt):
         # A sum kept in a format of the kernel's own choice overflows for certain where its least value does.
         above, below = lo > fmt.largest, hi < -fmt.largest
         v = np.where(above, np.inf, np.where(below, -np.inf, v))
         lo, hi = np.where(above, np.inf, lo), np.where(below, -np.inf, hi)
-    return Enclosure(v, lo, hi, setting, fmt)
+    return Enclosure(v, lo, hi, nan, setting, fmt)

@@ -14,26 +14,31 @@ from typing import Any
 
 import numpy as np
 
-from bnfuzz import formats
-from bnfuzz import layouts
+from bnfuzz import formats, layouts
 from bnfuzz.case import Array, Inputs, Mode, Outputs, Spec
 from bnfuzz.conventions import Conventions
-from bnfuzz.diagnosis.causes.enclosure import Enclosure, Setting, constant, given, hull, lifted, scalar, total
+from bnfuzz.diagnosis.causes.enclosure import (
+    PARTS,
+    Enclosure,
+    Setting,
+    constant,
+    given,
+    hull,
+    lifted,
+    scalar,
+    spread,
+    total,
+)
 from bnfuzz.faults import affine, sound, textbook
 from bnfuzz.faults.buffers import mean_by, variance_by
 from bnfuzz.faults.geometry import geometry
 from bnfuzz.faults.kernel import Kernel, Pass, State
 from bnfuzz.faults.run import per_column
 from bnfuzz.formats import FormatName
+from bnfuzz.numerics.roundings import BUFFER_ROUNDINGS, LOSS_ROUNDINGS
 
 Predicted = dict[str, Enclosure]
 """Output name -> its enclosure, in the shape of one trial's output."""
-
-BUFFER_ROUNDINGS = 2.0
-"""Units of backward error of the running mean, as in the judge: folding needs two."""
-
-LOSS_ROUNDINGS = 3.0
-"""Roundings between the stored y and g = 2·y/size, in any order."""
 
 
 @dataclass(kw_only=True)
@@ -138,23 +143,26 @@ def _cotangent(kernel: Kernel) -> Any:
             return lifted(textbook.cotangent(p), constant(0.0, p.setting))
         data = formats.named(p.spec.data_format)
         y = lifted(p.y, constant(0.0, p.setting)).astype(data.dtype)
-        margin = LOSS_ROUNDINGS * max(data.unit_roundoff, p.setting.compute.unit_roundoff)
+        coarse = formats.coarser(data, p.setting.compute)
         factor = 2.0 / max(p.spec.size, 1)
-        spread = margin * np.maximum(np.abs(y.lo), np.abs(y.hi)) * factor + p.setting.underflow(data)
-        return Enclosure(y.v * factor, y.lo * factor - spread, y.hi * factor + spread, p.setting)
+        reach = np.maximum(np.abs(y.lo), np.abs(y.hi))
+        # 1/size may underflow as well, and y multiplies that.
+        lost = p.setting.underflow(coarse) * (LOSS_ROUNDINGS + np.where(np.isfinite(reach), 2.0 * reach, 0.0))
+        exact = Enclosure(y.v * factor, y.lo * factor, y.hi * factor, y.nan, p.setting)
+        return spread(exact, LOSS_ROUNDINGS * coarse.unit_roundoff, lost, coarse)
 
     return cotangent
 
 
 def _collected(p: EnclosedPass, arrays: Mapping[str, Array]) -> Predicted:
-    spec, view = p.spec, p.geometry
+    spec = p.spec
     outputs: Predicted = {}
 
     def give(name: str, values: Any, shape: tuple[int, ...], format_name: FormatName) -> None:
         enclosed = lifted(values, constant(0.0, p.setting)).reshape(shape)
         # Storing is one more rounding; the exact value is told without it.
         stored = enclosed.astype(formats.named(format_name).dtype)
-        outputs[name] = Enclosure(enclosed.v, stored.lo, stored.hi, p.setting)
+        outputs[name] = Enclosure(enclosed.v, stored.lo, stored.hi, stored.nan, p.setting)
 
     if p.training:
         give("batch_mean", per_column(p, p.mean), spec.statistics_shape, spec.statistics_format)
@@ -174,7 +182,6 @@ def _collected(p: EnclosedPass, arrays: Mapping[str, Array]) -> Predicted:
             names = ("new_running_mean", "new_running_var")
             for name, values in zip(names, running_forms(p), strict=True):
                 give(name, per_column(p, values), spec.statistics_shape, spec.statistics_format)
-    del view
     return outputs
 
 
@@ -186,16 +193,18 @@ def _written(p: EnclosedPass, columns: Any) -> Any:
     def write(array: Array) -> Array:
         return p.kernel.write(p.spec, array)
 
-    return Enclosure(write(placed.v), write(placed.lo), write(placed.hi), p.setting, wide.fmt)  # type: ignore[attr-defined]
+    v, lo, hi, nan = (write(getattr(placed, part)) for part in PARTS)
+    return Enclosure(v, lo, hi, nan, p.setting, wide.fmt)
 
 
 def y_forms(p: EnclosedPass) -> Any:
     """y by the kernel's own step, and by the other sound forms where that step is the textbook's."""
     y: Any = p.y
-    if p.kernel.affine is not textbook.affine:
+    # The other forms bring a normalisation of their own, and the folded one a deviation as well.
+    if p.kernel.affine is not textbook.affine or p.kernel.normalise is not textbook.normalise:
         return y
-    forms = [sound.scale_first(p)] if p.kernel.normalise is textbook.normalise else []
-    if not p.training:
+    forms = [sound.scale_first(p)]
+    if not p.training and p.kernel.deviation is textbook.deviation:
         forms.append(affine.folded(p))
     return hull(y, *forms)  # type: ignore[arg-type]
 
