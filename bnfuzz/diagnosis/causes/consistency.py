@@ -219,20 +219,17 @@ def output_bound(trial: Trial, step: int, name: str, at: tuple[int, ...]) -> flo
 
 def inside(enclosed: Enclosure, seen: Array) -> Mask:
     """Elements that an evaluation of the kernel may give."""
-    finite = np.isfinite(seen)
     within = (seen >= enclosed.lo) & (seen <= enclosed.hi)
-    # NaN may come where both ends are infinite, an infinity where its own end is.
-    unbounded = np.isinf(enclosed.lo) | np.isinf(enclosed.hi) | ~np.isfinite(enclosed.v)
-    mask: Mask = np.where(finite, within, unbounded)
+    # What it means to compute is one evaluation, whatever the rounded ones are.
+    mask: Mask = np.where(np.isnan(seen), enclosed.nan | np.isnan(enclosed.v), within | (seen == enclosed.v))
     return mask
 
 
 def apart(first: Enclosure, second: Enclosure) -> Mask:
-    """Elements at which no value is inside both."""
-    certain = np.isnan(first.lo), np.isnan(second.lo)
-    bounded = [np.isfinite(one.lo) & np.isfinite(one.hi) for one in (first, second)]
+    """Elements at which neither a number nor NaN is inside both."""
+    certain = np.isnan(first.lo) | np.isnan(second.lo)
     disjoint = (first.lo > second.hi) | (second.lo > first.hi)
-    mask: Mask = disjoint | (certain[0] & bounded[1]) | (certain[1] & bounded[0])
+    mask: Mask = (disjoint | certain) & ~(first.nan & second.nan)
     return mask
 
 
@@ -241,17 +238,24 @@ def _reproduced(trial: Trial, step: int, output: OutputJudgement, seen: Array, t
     this sort of evaluation to account."""
     hypothesis = trial.hypothesis
     labelled = output.why[0] in hypothesis.labels or (hypothesis.kind == "algorithm" and not hypothesis.labels)
-    error = np.abs(seen - truth)[failing]
-    for run_again in _ran(trial, step, output.name):
-        there = run_again[failing]
-        with np.errstate(all="ignore"):
-            near = REPRODUCES * np.abs(seen[failing] - there) <= error
-            near |= ~np.isfinite(seen[failing]) & ~np.isfinite(there)
-            if near.all():
+    with np.errstate(all="ignore"):
+        error = np.abs(seen - truth)[failing]
+        for run_again in _ran(trial, step, output.name):
+            there = run_again[failing]
+            if alike(seen[failing], there, truth[failing]).all():
                 return True
             if labelled and np.any(REPRODUCES * np.abs(there - truth[failing]) >= error):
                 return True
     return False
+
+
+def alike(seen: Array, there: Array, truth: Array) -> Mask:
+    """Elements of a run that are far nearer to what was seen than the truth is; of an infinity or NaN, the same."""
+    error = np.abs(seen - truth)
+    near = np.isfinite(seen) & np.isfinite(error) & (REPRODUCES * np.abs(seen - there) <= error)
+    same = (seen == there) | (np.isnan(seen) & np.isnan(there))
+    mask: Mask = near | same
+    return mask
 
 
 def _ran(trial: Trial, step: int, name: str) -> Iterator[Array]:
