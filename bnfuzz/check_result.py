@@ -46,10 +46,13 @@ class CheckResult:
         labels = _by_kind(self.drawn)
         outputs = ", ".join(f"{name} {worst:.4g}" for name, worst in self.worst.items())
         total = sum(output.cases for output in tally.outputs.values())
-        unsure = sum(output.vacuous + output.uncertain for output in tally.outputs.values())
+        vacuous = sum(output.vacuous for output in tally.outputs.values())
+        uncertain = sum(output.uncertain for output in tally.outputs.values())
+        unsure = f", {vacuous} vacuous" if vacuous else ""
+        unsure += f"; {uncertain} uncertain (the reference cannot tell)" if uncertain else ""
         lines = [
             f"{self.name} ({self.framework}) passed: {tally.judged} trials, {self.informative} of {total} checks "
-            f"informative{f', {unsure} of them say nothing' if unsure else ''}",
+            f"informative{unsure}",
             f"  formats {', '.join(labels.get('formats', ())) or '(given cases only)'}; "
             f"modes {', '.join(labels.get('mode', ())) or '(given cases only)'}; {_shapes(self.shapes)}",
             f"  values: {', '.join(labels.get('values', ())[:SHOWN_FAMILIES]) or '(given cases only)'}",

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import bnfuzz
+from bnfuzz.campaign.tally import OutputTally
 from bnfuzz.case import Case, Inputs, batch_norm_spec
 from bnfuzz.casefile import read
+from bnfuzz.contract import Contract
 from bnfuzz.errors import UsageError
 from bnfuzz.testing import CheckFailure, CheckResult, check
 
@@ -83,6 +85,16 @@ def test_a_sound_function_passes_and_the_result_says_what_that_means():
     ):
         assert part in text
     assert "looser" not in text
+
+
+def test_what_says_nothing_is_counted_apart_from_what_the_reference_cannot_tell():
+    """An uncertain check has a bound that says something: it may be among the informative ones."""
+    result = CheckResult(name="f", framework="numpy", contract=Contract(), formats=(), seed=0)
+    result.tally.judged = 10
+    result.tally.outputs["y"] = OutputTally(cases=10, informative=9, vacuous=1, uncertain=3)
+    result.tally.outputs["dx"] = OutputTally(cases=10, informative=8, vacuous=2)
+    counts = "10 trials, 17 of 20 checks informative, 3 vacuous; 3 uncertain (the reference cannot tell)"
+    assert str(result).splitlines()[0].endswith(counts)
 
 
 def test_a_sound_function_of_jax_passes_with_its_gradients():
