@@ -42,6 +42,8 @@ def get(name: str) -> Backend:
 
         return Target(name)
     label, _, version = name.partition("@")
+    if label not in _TABLE and name.endswith(".py"):
+        raise UsageError(f"{name!r} names no function; say which: {name}:FUNCTION")
     if label not in _TABLE:
         raise UsageError(f"backend {name!r} is unknown; use one of {', '.join(_TABLE)}, or target:FILE.py:FUNCTION")
     module, kind = _TABLE[label]

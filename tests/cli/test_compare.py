@@ -90,6 +90,7 @@ def test_the_text_fits_a_screen(compare: Compare) -> None:
         (("nowhere.py:f", "numpy"), "no file"),
         (("numpy",), "Missing argument"),
         (("numpi", "numpy"), "backend 'numpi' is unknown"),
+        (("numpy", "five.py"), "'five.py' names no function; say which: five.py:FUNCTION"),
         (("numpy", "five.py:batch_norm2"), "has no batch_norm2; it has batch_norm"),
         (("numpy", "numpy", "--shape", "4,x"), "--shape 4,x: give sizes such as 2,16,4,4"),
         (("numpy", "numpy", "--shape", "4,0"), "every size must be at least 1"),
