@@ -70,7 +70,8 @@ def claim(call: str, subject: Subject, facts: Facts) -> str:
     compute = facts.conventions.compute_format(spec.data_format).name
     noun = f" ({NOUNS[first.output]})" if first.output in NOUNS else ""
     at = f"`{first.output}{place(first.index)}`{noun}"
-    text = f"{who}, {where}, gives {at} = {_value(first.observed, name)} where {_exact(first)} is exact"
+    exact = _exact(first, name)
+    text = f"{who}, {where}, gives {at} = {_value(first.observed, name)} where {exact} is exact"
     if first.kind == "range" or not math.isfinite(first.bound):
         guarded = [row.name for row in facts.stable if math.isfinite(row.observed) and row.kind in ("ok", "vacuous")]
         remedy = f"; it does not in an algorithm such as this one: {guarded[0]}" if guarded else ""
@@ -88,9 +89,10 @@ def setting(spec: Spec) -> str:
     return f"{'+'.join(spec.steps) if len(spec.steps) < 4 else f'{len(spec.steps)} steps'}, {kinds}"
 
 
-def _exact(first: Verdict) -> str:
+def _exact(first: Verdict, name: str = "") -> str:
+    """To six digits, or to those of a format."""
     zero = math.isfinite(first.bound) and zero_note(first.exact, first.bound, first.n)
-    return "0" if zero else _short(first.exact)
+    return "0" if zero else _value(first.exact, name) if name else _short(first.exact)
 
 
 def _short(value: float) -> str:

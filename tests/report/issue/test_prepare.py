@@ -63,6 +63,13 @@ def test_each_kind_has_a_script_that_shows_it(
     assert "import bnfuzz" not in issue.script
 
 
+def test_the_claim_has_the_digits_of_the_table(pool: Pool, folder: Path) -> None:
+    issue = report(pool, folder, "one_pass", entry_of(OFFSET))
+    (row,) = re.findall(r"\| `y` \| `\[[0-9, ]+\]` \| `(\S+)` \| `(\S+)` \|", issue.markdown)
+    (said,) = re.findall(r"= (\S+) where (\S+) is exact;", issue.markdown)
+    assert said[::-1] == row
+
+
 def test_a_dying_process_is_quoted(pool: Pool, folder: Path) -> None:
     issue = report(pool, folder, "dies")
     assert issue.ready, issue.not_ready
