@@ -28,7 +28,8 @@ class Asked:
 
     backends   as for a campaign; empty: every one that runs here
     seed       None: from the date and the number of the night, so that no two nights are alike
-    new_only   report only what the stored state does not have, and leave the state as it is
+    new_only   report only what the stored state does not have, and leave the state as it is; the corpus still gains
+               what is found, and the open findings that it lacks, without which they would be found anew
     jobs, dask   handed to the campaign
     """
 

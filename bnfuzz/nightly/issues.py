@@ -50,7 +50,7 @@ def write_issues(ledger: Ledger, store: Store, pool: Pool, backends: tuple[str, 
     Those that time does not allow are the next night's.
     """
     deadline = time.monotonic() + seconds
-    due = [row for row in ledger.rows if _is_due(row, backends)]
+    due = [row for row in ledger.due if _is_due(row, backends)]
     remarks, left = [], 0
     for place, row in enumerate(due):
         file = store.case_of(row)
@@ -66,7 +66,7 @@ def write_issues(ledger: Ledger, store: Store, pool: Pool, backends: tuple[str, 
             remarks.append(f"{name}: not ready to be sent: {text.incomplete}")
         ledger.learn(row.signature, issue=name, issue_ready=not text.incomplete)
         _write(store, name, ledger[row.signature], text)
-    for row in ledger.rows:
+    for row in ledger.due:
         if row.issue and row not in due:
             _restate(store, row)
     return [*remarks, f"{left} texts of findings are left for the next night"] if left else remarks

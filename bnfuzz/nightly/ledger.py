@@ -17,10 +17,14 @@ KEPT_GONE = 60
 
 
 class Ledger:
-    """Starts from what is stored, every open finding `unseen`; then hears of the night's events in any number."""
+    """Starts from what is stored, every open finding `unseen`; then hears of the night's events in any number.
 
-    def __init__(self, number: int, tracked: Iterable[Tracked]) -> None:
+    new_only   nothing is to be made of what is stored: see `due`
+    """
+
+    def __init__(self, number: int, tracked: Iterable[Tracked], *, new_only: bool = False) -> None:
         self.number = number
+        self.new_only = new_only
         self._rows = {
             row.signature: replace(row, standing="unseen", note="") if row.open else row
             for row in tracked
@@ -46,6 +50,11 @@ class Ledger:
                 key=lambda row: (STANDINGS.index(row.standing), not row.fails, -row.severity, row.signature),
             )
         )
+
+    @property
+    def due(self) -> tuple[Tracked, ...]:
+        """Those whose cases and texts are tonight's to work on, in the order of `rows`."""
+        return tuple(row for row in self.rows if not self.new_only or row.standing in ("new", "back"))
 
     def adopt(self, row: Tracked) -> None:
         """Takes in a finding of an earlier time as it is, where its signature is not tracked yet."""

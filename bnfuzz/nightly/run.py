@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from bnfuzz.backends.pool import Limits, Pool
@@ -17,9 +17,10 @@ from bnfuzz.campaign.progress import Watched
 from bnfuzz.campaign.run import Campaign, Report
 from bnfuzz.campaign.settings import Settings
 from bnfuzz.campaign.shards import run_campaign
+from bnfuzz.casefile import CaseFile
 from bnfuzz.corpus import Corpus
 from bnfuzz.errors import BnfuzzError
-from bnfuzz.night import NightReport, Planted
+from bnfuzz.night import NightReport, Planted, Tracked
 from bnfuzz.nightly import planted
 from bnfuzz.nightly.account import Account
 from bnfuzz.nightly.asked import AGAIN_END, ISSUES_END, REPLAY_END, SHRINK_END, Asked, Schedule, seed_of_night
@@ -77,7 +78,7 @@ class _Night:
         self.started = f"{now:%Y-%m-%dT%H:%M:%SZ}"
         self.number = self.state.next_number
         self.seed = seed_of_night(now.date(), self.number) if asked.seed is None else asked.seed
-        self.ledger = Ledger(self.number, self.state.findings)
+        self.ledger = Ledger(self.number, self.state.findings, new_only=asked.new_only)
         self.corpus = Corpus(asked.corpus)
         self.corpus.check_ready()
         self.troubles: list[str] = []
@@ -116,11 +117,11 @@ class _Night:
             remarks=tuple(self.remarks),
         )
         whole = publish(account.report(), self.store)
-        if self.asked.new_only:
-            self.store.end_flight()
-        else:
+        if not self.asked.new_only:
             self.store.save(account.next_state(whole))
             self.store.tidy(self.ledger.rows)
+        elif self.flies:
+            self.store.end_flight()
         return whole
 
     def _prepare(self) -> None:
@@ -132,7 +133,10 @@ class _Night:
         before = tuple(sorted({s for entry in live(self.corpus) for s in entry.file.signatures}))
         if flight is not None:
             before = tuple(sorted(set(before) & set(flight.before)))
-        self.store.take_off(Flight(number=self.number, seed=self.seed, started=self.started, before=before))
+        # One that leaves the state as it is leaves the news of a killed night to the next night, too.
+        self.flies = flight is None or not self.asked.new_only
+        if self.flies:
+            self.store.take_off(Flight(number=self.number, seed=self.seed, started=self.started, before=before))
 
     def _open_findings_again(self) -> set[Pair]:
         """Runs the stored case of each open finding; the pairs that the replay of the corpus can leave out."""
@@ -148,21 +152,25 @@ class _Night:
             if over():
                 self.ledger.ran(row.signature, "unseen", version="", note="time ran out before it")
                 continue
-            shown = run_again(self.pool, file, row.backend)
-            version = self.versions[row.backend]
-            severity = shown.verdict.severity if shown.verdict else None
-            if shown.again == "same" and shown.signature != row.signature and shown.verdict is not None:
-                self.ledger.turned(row.signature, shown.signature, shown.verdict, version=version)
-                retire(row, self.corpus)
-                case = keep_turned(self.store, self.pool, row, file, shown)
-                self.ledger.learn(shown.signature, case=case)
-            else:
-                self.ledger.ran(row.signature, shown.again, version=version, note=shown.note, severity=severity)
-            if shown.again == "gone":
-                retire(row, self.corpus)
-                self.tell(f"gone {row.signature}: {self.ledger[row.signature].note}")
+            self._again(row, file)
             ran |= {(e.path, row.backend) for e in live(self.corpus) if e.file.id == file.id}
         return ran
+
+    def _again(self, row: Tracked, file: CaseFile) -> None:
+        """Runs the stored case of an open finding; the ledger hears what it shows."""
+        shown = run_again(self.pool, file, row.backend)
+        version = self.versions[row.backend]
+        severity = shown.verdict.severity if shown.verdict else None
+        if shown.again == "same" and shown.signature != row.signature and shown.verdict is not None:
+            self.ledger.turned(row.signature, shown.signature, shown.verdict, version=version)
+            retire(row, self.corpus)
+            case = keep_turned(self.store, self.pool, row, file, shown)
+            self.ledger.learn(shown.signature, case=case)
+        else:
+            self.ledger.ran(row.signature, shown.again, version=version, note=shown.note, severity=severity)
+        if shown.again == "gone":
+            retire(row, self.corpus)
+            self.tell(f"gone {row.signature}: {self.ledger[row.signature].note}")
 
     def _replay(self, without: set[Pair]) -> CorpusReplay:
         done = replay_corpus(
@@ -182,11 +190,22 @@ class _Night:
             self.ledger.found(row)
             self.tell(f"NEW {failure.signature}  {failure.entry.path.name}")
         self._seen(done.signatures)
+        if not self.asked.new_only:
+            self._mended(done.mended)
         counts = Counter(row.standing for row in done.rows)
         said = ", ".join(f"{count} {standing}" for standing, count in counts.most_common()) or "none"
         left = f"; {done.left} cases are left for the next night" if done.left else ""
         self.tell(f"stored cases: {said}{left}")
         return done
+
+    def _mended(self, signatures: Collection[str]) -> None:
+        """Open findings for which there was no time, and a case of which has just passed: are they gone?"""
+        for row in self.ledger.open:
+            if row.standing == "unseen" and row.signature in signatures and row.backend in self.backends:
+                file = self.store.case_of(row)
+                if file is not None:
+                    self.ledger.learn(row.signature, note="")
+                    self._again(row, file)
 
     def _hunt(self) -> Planted:
         """The planted fault; what goes wrong on the way is trouble, and no reason to lose the night."""

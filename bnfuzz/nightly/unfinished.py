@@ -29,7 +29,7 @@ def shrink_rest(
     ledger: Ledger, corpus: Corpus, store: Store, pool: Pool, backends: tuple[str, ...], seconds: float
 ) -> None:
     """Shrinks open findings that wait, each for its even share of what is left of `seconds`."""
-    waiting = [row for row in ledger.rows if _waits(row, backends)]
+    waiting = [row for row in ledger.due if _waits(row, backends)]
     deadline = time.monotonic() + seconds
     for place, row in enumerate(waiting):
         allowance = (deadline - time.monotonic()) / (len(waiting) - place)
@@ -89,7 +89,7 @@ def explain_rest(ledger: Ledger, store: Store, pool: Pool, backends: tuple[str, 
 
     One that nothing explained is looked at again only when it has changed.
     """
-    for row in ledger.rows:
+    for row in ledger.due:
         due = row.open and not row.cause and (not row.issue or row.standing in ("new", "back", "changed"))
         file = store.case_of(row) if due and row.backend in backends else None
         if file is None or over():

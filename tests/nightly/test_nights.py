@@ -120,6 +120,53 @@ def test_new_only_tells_what_the_state_lacks_and_leaves_it_as_it_is(night: Night
     assert not (tmp_path / "night/flight.json").exists()
 
 
+def kept(folder: Path) -> dict[str, bytes]:
+    """All that a night stores for the next one."""
+    paths = [folder / "state.json", folder / "flight.json", *folder.glob("cases/*"), *folder.glob("issues/*")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths if path.exists()}
+
+
+@pytest.mark.usefixtures("quick_texts")
+def test_new_only_leaves_the_news_of_a_killed_night_to_the_next(
+    night: Night, mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine.write_text(SHIFTED)
+
+    def killed(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(run._Night, "_finish_findings", killed)
+        with pytest.raises(KeyboardInterrupt):
+            night(seed=2)
+    flight = (tmp_path / "night/flight.json").read_bytes()
+    between = night(seed=2, new_only=True)
+    assert between.exit_code == 1
+    assert (tmp_path / "night/flight.json").read_bytes() == flight
+    after = night(seed=2)
+    assert after.exit_code == 1
+    assert {row.standing for row in after.findings} == {"new"}
+    assert {row.signature for row in between.findings} <= {row.signature for row in after.findings}
+    assert not (tmp_path / "night/flight.json").exists()
+
+
+@pytest.mark.usefixtures("quick_texts")
+def test_new_only_works_on_nothing_that_is_stored(
+    night: Night, mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither on a case that is not shrunk to the end, nor on a text that is not ready."""
+    mine.write_text(SHIFTED)
+    with monkeypatch.context() as patched:
+        patched.setattr(run._Night, "_finish_findings", lambda _: None)
+        (row,) = night(seed=1, cases=8).findings
+    assert row.open
+    assert not row.issue_ready
+    before = kept(tmp_path / "night")
+    assert {"state.json", f"cases/{row.case}"} <= before.keys()
+    assert night(seed=1, cases=8, new_only=True).findings == ()
+    assert kept(tmp_path / "night") == before
+
+
 @pytest.mark.usefixtures("quick_texts")
 def test_a_planted_fault_that_is_lost_makes_the_night_worthless(night: Night, tmp_path: Path) -> None:
     (tmp_path / "corpus").mkdir()
