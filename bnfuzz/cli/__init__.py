@@ -1,6 +1,7 @@
 """The command line. Each command is a module of this package, loaded when it is called.
 
-Exit codes: 0 clean, 1 findings, 2 misuse, 3 trouble with the machine or with bnfuzz itself, 130 interrupted.
+Exit codes: 0 clean, 1 findings, 2 misuse, 3 trouble with the machine or with bnfuzz itself, 130 interrupted; an
+interrupted `fuzz` ends with its table and, as at any other end, with 0, 1 or 3.
 """
 
 from __future__ import annotations
