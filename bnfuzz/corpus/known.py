@@ -197,7 +197,11 @@ def _without(text: str, number: int) -> str:
     start, end = starts[number], [*starts, len(lines)][number + 1]
     # What stands apart below the entry belongs to nobody, and stays.
     last = max((i for i in range(heads[number], end) if lines[i].strip() and lines[i][0] != "#"), default=start)
-    return "".join(lines[:start]) + "".join(lines[last + 1 :]).lstrip("\n" if start == 0 else "")
+    if start == 0:
+        return "".join(lines[last + 1 :]).lstrip("\n")
+    # The blank line that set the entry apart goes with it.
+    apart = not lines[start - 1].strip() and not "".join(lines[last + 1 : last + 2]).strip()
+    return "".join([*lines[: start - apart], *lines[last + 1 :]])
 
 
 def _comment_above(lines: list[str], head: int) -> int:

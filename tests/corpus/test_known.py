@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bnfuzz.corpus import known
-from bnfuzz.corpus.known import KnownFinding, append, dumps, find, loads, read
+from bnfuzz.corpus.known import KnownFinding, append, dumps, find, loads, read, remove
 from bnfuzz.errors import InfrastructureError, UsageError
 
 SIGNATURE = "v1/flax/batch_norm/training/y/wrong/float32-float32-float32/offset"
@@ -164,3 +164,20 @@ def test_the_committed_list_is_readable() -> None:
     example = (folder / "README.md").read_text("utf-8").split("```toml\n")[1].split("```")[0]
     (entry,) = loads(example, "README.md")
     assert entry.matches(SIGNATURE, "0.12.8")
+
+
+TEXTS = ["", "# Ours.\n", "# Ours.\n\n", dumps(KnownFinding(signature="v1/a/*", reason="r"))]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("text", TEXTS)
+def test_taking_out_undoes_an_append(tmp_path: Path, text: str, number: int) -> None:
+    """Byte for byte, whichever of several is taken out first."""
+    path = tmp_path / "known.toml"
+    path.write_text(text)
+    added = [KnownFinding(signature=f"v1/backend-{i}/*", reason="r") for i in range(number + 1)]
+    for entry in added:
+        append(path, entry)
+    for entry in (*added[1:], added[0]):
+        remove(path, entry)
+    assert path.read_text() == text
