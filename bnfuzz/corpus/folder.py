@@ -162,7 +162,7 @@ class Corpus:
         first = first_failing(finding.verdicts)
         what = f"{first.output}-{first.kind}" if first else "ok"
         try:
-            return self.add(file, name=f"{finding.backend}-{what}")
+            return self.add(file, name=f"{portable(finding.backend)}-{what}")
         except BnfuzzError as error:
             # Nobody will see the finding but in this line.
             raise type(error)(f"finding {finding.signature} is not saved: {error}") from error

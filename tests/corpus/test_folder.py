@@ -226,6 +226,12 @@ def test_no_name_leaves_its_folder(name: str, stem: str, tmp_path: Path) -> None
     assert not path.name.startswith(".")
 
 
+def test_the_folder_of_a_function_is_in_no_name(tmp_path: Path) -> None:
+    backend = "target:/home/me/secret/f.py:norm"
+    path = Corpus(tmp_path).add_finding(replace(finding(1), backend=backend))
+    assert path.name == f"target-f.py-norm-y-wrong-{read(path).id[:8]}.json"
+
+
 def test_another_case_under_the_same_name_is_not_overwritten(tmp_path: Path) -> None:
     path = Corpus(tmp_path).add_finding(finding(1))
     other = dumps(from_finding(finding(2)))
