@@ -23,8 +23,7 @@ from bnfuzz.evaluation import Result, evaluate_block
 from bnfuzz.judge.verdict import FAILING, Verdict, precedence
 from bnfuzz.numerics.reference import Rung
 from bnfuzz.relating import relate_case
-from bnfuzz.report.text import titled
-from bnfuzz.signature import portable, signature
+from bnfuzz.signature import portable, signature, titled
 
 Standing = Literal["ok", "known", "failed", "fixed", "undecided", "unsupported"]
 

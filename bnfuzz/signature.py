@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from typing import NamedTuple
 
 from bnfuzz.case import OUTPUT_NAMES, Spec
 from bnfuzz.judge.verdict import FAILING, Verdict
 
 RECIPE = 1
 """Version of the recipe below; part of every signature, so that a changed recipe never matches old ones."""
+
+
+class Parts(NamedTuple):
+    """What a signature says, in its order; `formats` joined by hyphens, `mode` the steps joined by plus signs."""
+
+    recipe: str
+    backend: str
+    operation: str
+    mode: str
+    output: str
+    kind: str
+    formats: str
+    regime: str
+
+
+def parts_of(signature: str) -> Parts | None:
+    """The parts; None for a text that is no signature, such as a pattern of known.toml."""
+    parts = signature.split("/")
+    return Parts(*parts) if len(parts) == len(Parts._fields) else None
 
 
 def first_failing(verdicts: tuple[Verdict, ...]) -> Verdict | None:
@@ -20,6 +40,11 @@ def first_failing(verdicts: tuple[Verdict, ...]) -> Verdict | None:
 
     findings = [verdict for verdict in verdicts if verdict.is_finding]
     return min(findings, key=order) if findings else None
+
+
+def titled(backend: str, version: str | None) -> str:
+    """`flax 0.12.8`; nothing is said twice for `jax@0.4.35`."""
+    return backend if not version or backend.endswith(f"@{version}") else f"{backend} {version}"
 
 
 def portable(backend: str) -> str:
@@ -37,16 +62,15 @@ def signature(spec: Spec, backend: str, verdicts: tuple[Verdict, ...]) -> str | 
     first = first_failing(verdicts)
     if first is None:
         return None
-    mode = "+".join(spec.steps)
-    backend = portable(backend)
-    parts = (
-        f"v{RECIPE}",
-        backend,
-        spec.operation,
-        mode,
-        first.output,
-        first.kind,
-        "-".join(spec.formats),
-        first.regime,
+    return "/".join(
+        Parts(
+            recipe=f"v{RECIPE}",
+            backend=portable(backend),
+            operation=spec.operation,
+            mode="+".join(spec.steps),
+            output=first.output,
+            kind=first.kind,
+            formats="-".join(spec.formats),
+            regime=first.regime,
+        )
     )
-    return "/".join(parts)

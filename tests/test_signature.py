@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bnfuzz.case import OUTPUT_NAMES, batch_norm_spec
 from bnfuzz.judge.verdict import FAILING, FINDINGS, KINDS, Regime, Verdict, precedence
-from bnfuzz.signature import first_failing, signature
+from bnfuzz.signature import Parts, first_failing, parts_of, signature, titled
 
 SPEC = batch_norm_spec((4, 3), data_format="bfloat16")
 
@@ -33,6 +33,28 @@ def test_the_parts() -> None:
     assert signature(SPEC, "flax", verdicts) == expected
     steps = replace(SPEC, steps=("training", "inference"))
     assert "/training+inference/" in str(signature(steps, "flax", verdicts))
+
+
+@given(st.lists(judged, min_size=1, max_size=3, unique_by=lambda verdict: verdict.output).map(tuple))
+def test_the_parts_are_read_back(verdicts: tuple[Verdict, ...]) -> None:
+    named = signature(replace(SPEC, steps=("training", "inference")), "target:/home/me/a.py:f", verdicts)
+    first = first_failing(verdicts)
+    assert (named is None) == (first is None)
+    if named is not None and first is not None:
+        steps, formats = "training+inference", "bfloat16-float32-float32"
+        said = ("v1", "target:a.py:f", "batch_norm", steps, first.output, first.kind, formats, first.regime)
+        assert parts_of(named) == Parts(*said)
+
+
+@pytest.mark.parametrize("text", ["", "v1/flax/*", "v1/flax/batch_norm/training/y/wrong/float32/plain/more"])
+def test_what_is_no_signature_has_no_parts(text: str) -> None:
+    assert parts_of(text) is None
+
+
+def test_titles() -> None:
+    assert titled("jax", "1") == "jax 1"
+    assert titled("jax@1", "1") == "jax@1"
+    assert titled("jax", None) == "jax"
 
 
 def test_no_finding_no_signature() -> None:

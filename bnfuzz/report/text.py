@@ -11,7 +11,7 @@ from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import Verdict
 from bnfuzz.report.columns import columns
 from bnfuzz.report.words import inputs_words, noise_note, number, place, ratio, spec_words, zero_note
-from bnfuzz.signature import first_failing, signature
+from bnfuzz.signature import first_failing, signature, titled
 
 HEADER = ("output", "at", "exact", "observed", "bound", "error/bound", "ULPs", "kind")
 
@@ -55,11 +55,6 @@ def failure_text(
     facts = {**(notes or {}), "signature": signature(case.spec, backend, verdicts) or "", "case": where}
     lines += [f"  {name}: {value}" for name, value in facts.items() if value]
     return "\n".join(lines)
-
-
-def titled(backend: str, version: str | None) -> str:
-    """`flax 0.12.8`; nothing is said twice for `jax@0.4.35`."""
-    return backend if not version or backend.endswith(f"@{version}") else f"{backend} {version}"
 
 
 def summary(verdicts: tuple[Verdict, ...]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from bnfuzz.case import Case
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import Verdict
-from bnfuzz.report.text import failure_text, finding_text, summary, titled
+from bnfuzz.report.text import failure_text, finding_text, summary
 
 WRONG_Y = Verdict(
     output="y",
@@ -107,8 +107,5 @@ def test_no_tolerance_for_a_nan(plain_case: Callable[..., Case]) -> None:
     assert "∞" in text
 
 
-def test_titles() -> None:
-    assert titled("jax", "1") == "jax 1"
-    assert titled("jax@1", "1") == "jax@1"
-    assert titled("jax", None) == "jax"
+def test_nothing_that_fails_passes() -> None:
     assert summary((FINE,)) == "passes"

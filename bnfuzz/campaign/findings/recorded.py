@@ -8,10 +8,7 @@ from bnfuzz.campaign.findings.sameness import Symptoms, covers
 from bnfuzz.casefile.versions import within
 from bnfuzz.corpus import Corpus
 from bnfuzz.corpus.known import KnownFinding
-from bnfuzz.signature import portable
-
-PARTS = 8
-"""Of a signature."""
+from bnfuzz.signature import parts_of, portable
 
 
 class Recorded:
@@ -50,8 +47,10 @@ def _open_cases(corpus: Corpus | None, versions: Mapping[str, str | None]) -> It
     ours = {portable(backend): version for backend, version in versions.items()}
     for entry in () if corpus is None else corpus.entries:
         for expectation in entry.file.expectations if entry.file.state in ("open", "flaky") else ():
-            parts = expectation.signature.split("/")
-            if len(parts) == PARTS and parts[1] in ours and within(ours[parts[1]], expectation.versions):
+            parts = parts_of(expectation.signature)
+            if parts is None or parts.backend not in ours:
+                continue
+            if within(ours[parts.backend], expectation.versions):
                 yield Symptoms(
                     signature=expectation.signature, outputs=frozenset((*expectation.findings, *expectation.also))
                 )

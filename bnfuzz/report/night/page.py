@@ -25,7 +25,7 @@ from bnfuzz.report.night.page_data import inline_json, plot_data
 from bnfuzz.report.night.page_tables import drawn, formats, stored
 from bnfuzz.report.night.summary import headline
 from bnfuzz.report.text import failure_text
-from bnfuzz.signature import portable
+from bnfuzz.signature import parts_of, portable
 
 SECTIONS = (
     ("news", "New"),
@@ -131,8 +131,8 @@ def _addressed(records: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def _finding(row: Tracked, folder: Path) -> dict[str, Any]:
-    parts = row.signature.split("/")
-    formats, regime = (parts[-2], parts[-1]) if len(parts) == 8 else ("", "")
+    parts = parts_of(row.signature)
+    formats, regime = ("", "") if parts is None else (parts.formats, parts.regime)
     names = formats.split("-")
     file = _case(row, folder)
     issue = Path(row.issue).name if row.issue else ""
