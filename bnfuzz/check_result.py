@@ -16,11 +16,12 @@ SHOWN_FAMILIES = 24
 class CheckResult:
     """What a passed check was about. Its text says how much it means.
 
-    drawn        counts of what was tried, by label: "formats: …", "values: …"
-    worst        largest error/bound of the outputs that passed
-    below        trials with findings that do not fail, by kind: what the contract accepts, range, nondeterministic; and
-                 "unconfirmed", trials that failed, and whose worst passed when judged again alone, against mpmath
-    unconfirmed  what failed so ("y wrong") -> the largest error/bound
+    drawn         counts of what was tried, by label: "formats: …", "values: …"
+    worst         largest error/bound of the outputs that passed
+    below         trials with findings that do not fail, by kind: what the contract accepts, range, nondeterministic;
+                  and "unconfirmed", trials that failed, and whose worst passed when judged again alone, against mpmath
+    unconfirmed   what failed so ("y wrong") -> the largest error/bound
+    forward_only  whether there are no gradients to judge: a NumPy function without a backward
     """
 
     name: str
@@ -28,6 +29,7 @@ class CheckResult:
     contract: Contract
     formats: tuple[FormatTriple, ...]
     seed: int
+    forward_only: bool = False
     tally: BackendTally = field(default_factory=BackendTally)
     drawn: Counter[str] = field(default_factory=Counter)
     shapes: set[tuple[int, ...]] = field(default_factory=set)
@@ -58,6 +60,8 @@ class CheckResult:
             f"  values: {', '.join(labels.get('values', ())[:SHOWN_FAMILIES]) or '(given cases only)'}",
             f"  largest error/bound: {outputs}; seed {self.seed}",
         ]
+        if self.forward_only:
+            lines.append("  gradients not judged: there is no backward, and NumPy has no gradients of its own")
         if self.contract.words:
             lines.append(f"  looser than the bounds: {self.contract.words}")
         if self.below:

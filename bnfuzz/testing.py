@@ -57,7 +57,8 @@ def check(
 
     * ``framework``: numpy, jax, torch or mxnet; by default what f's code names, or its file imports.
     * ``backward``: (x, gamma, beta, cotangent, *, eps, axis) -> (dx, dgamma, dbeta); by default ``f.backward``, else
-      the framework's gradients are judged (in NumPy none).
+      the function ``backward`` of the module that f is written in, else the framework's gradients are judged (in NumPy
+      none).
     * ``conventions``: what f does differently by intention, as fields of `bnfuzz.Conventions`; by default
       ``f.conventions``.
     * ``formats``: of x; by default all that f takes (float32, and float64 where the framework has it switched on).
@@ -79,7 +80,14 @@ def check(
     )
     if not isinstance(trials, int) or trials < 1 or seed < 0:
         raise UsageError(f"trials={trials!r} must be at least 1, and seed={seed!r} not negative")
-    result = CheckResult(name=backend.name, framework=backend.framework, contract=contract, formats=taken, seed=seed)
+    result = CheckResult(
+        name=backend.name,
+        framework=backend.framework,
+        contract=contract,
+        formats=taken,
+        seed=seed,
+        forward_only="dx" not in backend.conventions.outputs,
+    )
     hunt = Check(backend, result)
     for case in cases:
         hunt.look(case.spec, case.inputs) if isinstance(case, Case) else hunt.look_at_file(case)
@@ -96,7 +104,7 @@ def check(
 def _backend(f: Function, framework: str | None, backward: Function | None, conventions: object) -> FunctionBackend:
     if not callable(f):
         raise UsageError(f"check takes a function, not a {type(f).__name__}")
-    written = backward if backward is not None else getattr(f, "backward", None)
+    written = backward if backward is not None else _backward_beside(f)
     if written is not None and not callable(written):
         raise UsageError(f"backward is of type {type(written).__name__}, not a function")
     name = getattr(f, "__qualname__", type(f).__name__)
@@ -113,6 +121,15 @@ def _backend(f: Function, framework: str | None, backward: Function | None, conv
     except ImportError as error:
         raise UsageError(f"framework {chosen!r} cannot be imported here ({error}); install it beside bnfuzz") from None
     return backend
+
+
+def _backward_beside(f: Function) -> object:
+    """Its attribute, or the function `backward` written in the same module, as `bnfuzz fuzz --target` takes it."""
+    scope = getattr(inspect.unwrap(f), "__globals__", {})
+    beside = scope.get("backward")
+    # One that is imported belongs to something else.
+    here = getattr(beside, "__module__", None) == scope.get("__name__")
+    return getattr(f, "backward", None) or (beside if here else None)
 
 
 def _framework_of(f: Function) -> str:

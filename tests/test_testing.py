@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import warnings
 
@@ -175,6 +176,21 @@ def test_a_wrong_gradient_is_told_with_its_cause():
         check(sound, backward=no_mean_of_the_cotangent, formats=["float32"], **FEW)
     assert "cause: dx_no_mean_term" in str(caught.value)
     assert "cotangent = " in str(caught.value) or "the loss" in str(caught.value)
+
+
+def test_the_backward_of_the_module_is_judged_too(monkeypatch):
+    """As `bnfuzz fuzz --target` does it; one that is only imported there belongs to something else."""
+    monkeypatch.setitem(globals(), "backward", no_mean_of_the_cotangent)
+    with pytest.raises(CheckFailure, match="dx_no_mean_term"):
+        bnfuzz.check(sound, **FEW)
+    monkeypatch.setitem(globals(), "backward", inspect.unwrap)
+    assert set(bnfuzz.check(sound, **FEW).worst) == {"y"}
+
+
+def test_it_is_said_where_no_gradients_are_judged():
+    unjudged = "gradients not judged: there is no backward"
+    assert unjudged in str(bnfuzz.check(sound, trials=20))
+    assert unjudged not in str(bnfuzz.check(sound, backward=gradients, trials=20))
 
 
 def test_values_that_reach_other_channels_are_a_leak():
