@@ -35,6 +35,7 @@ class Tracked:
     backend      as it was asked for: for a target, with its path
     severity     the largest error/bound of the stored case
     note         one clause on the standing: what changed, in which version it is fixed
+    cause        one clause; `no known cause` where it was looked for in vain, empty where it was not looked for
     case         name of its file below `cases/`; empty where none is stored
     issue        name of its text below `issues/`; empty where none is written yet
     issue_ready  its script showed the fault

@@ -81,7 +81,6 @@ def from_failure(failure: Failure, pool: Pool, store: Store, *, number: int, ver
         number=number,
         version=version,
         case=store.keep_case(failure.signature, kept),
-        link=file.origin.link,
         finished=True,
     )
 
@@ -92,10 +91,17 @@ def keep_turned(store: Store, pool: Pool, row: Tracked, file: CaseFile, shown: S
 
 
 def _as_failing(file: CaseFile, backend: str, verdicts: tuple[Verdict, ...], signature: str, pool: Pool) -> CaseFile:
-    """The case with one record only: that it fails so on this backend, here and now."""
+    """The case with one record only: that it fails so on this backend, here and now.
+
+    The link of its origin is about another failure of the same input, and becomes a note.
+    """
     environment = machine.describe(pool.versions(backend))
     finding = Finding(case=file.case, backend=backend, verdicts=verdicts, signature=signature, environment=environment)
-    return replace(from_finding(finding), origin=file.origin)
+    origin = file.origin
+    if origin.link:
+        note = "; ".join(filter(None, (origin.note, f"input from {origin.link}")))
+        origin = replace(origin, link="", note=note)
+    return replace(from_finding(finding), origin=origin)
 
 
 def adopt(

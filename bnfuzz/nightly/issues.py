@@ -35,12 +35,17 @@ LEAST_SECONDS = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """What is written of one finding. `incomplete` says why no script vouches for it; empty where one does."""
+    """What is written of one finding.
+
+    cause        what was found of it on the way; empty where it was not looked for
+    incomplete   why no script vouches for it; empty where one does
+    """
 
     markdown: str
     script: str = ""
     output: str = ""
     plot: str = ""
+    cause: str = ""
     incomplete: str = ""
 
 
@@ -64,7 +69,7 @@ def write_issues(ledger: Ledger, store: Store, pool: Pool, backends: tuple[str, 
         text = _text(pool, store, row, file, name, backends, allowance)
         if text.incomplete:
             remarks.append(f"{name}: not ready to be sent: {text.incomplete}")
-        ledger.learn(row.signature, issue=name, issue_ready=not text.incomplete)
+        ledger.learn(row.signature, issue=name, issue_ready=not text.incomplete, cause=row.cause or text.cause)
         _write(store, name, ledger[row.signature], text)
     for row in ledger.due:
         if row.issue and row not in due:
@@ -101,6 +106,7 @@ def _text(
         script=issue.script,
         output=issue.script_output,
         plot=issue.plot.decode("utf-8") if issue.plot else "",
+        cause=issue.cause,
         incomplete="" if issue.ready else issue.not_ready,
     )
 

@@ -9,6 +9,7 @@ from bnfuzz.backends.pool import Pool
 from bnfuzz.casefile import CaseFile, from_finding
 from bnfuzz.corpus import Corpus
 from bnfuzz.diagnosis.explain import explain_case
+from bnfuzz.diagnosis.explanation import UNKNOWN
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import Verdict
 from bnfuzz.night import Tracked
@@ -70,7 +71,7 @@ def _finding(row: Tracked, file: CaseFile) -> Finding:
         verdicts=recorded,
         signature=row.signature,
         environment=dict(file.environment),
-        cause=row.cause,
+        cause="" if row.cause == UNKNOWN else row.cause,
         origin=file.origin.link or file.origin.campaign,
     )
 
@@ -87,13 +88,12 @@ def _replace_in(corpus: Corpus, row: Tracked, file: CaseFile, smaller: Finding) 
 def explain_rest(ledger: Ledger, store: Store, pool: Pool, backends: tuple[str, ...], over: Callable[[], bool]) -> None:
     """Looks for the cause of open findings that have none, what needs attention first, until time is `over`.
 
-    One that nothing explained is looked at again only when it has changed.
+    One that nothing explained is known to be without, and is looked at again only when it has changed.
     """
     for row in ledger.due:
-        due = row.open and not row.cause and (not row.issue or row.standing in ("new", "back", "changed"))
-        file = store.case_of(row) if due and row.backend in backends else None
+        unknown = row.cause == UNKNOWN and row.standing in ("new", "back", "changed")
+        due = row.open and row.backend in backends and (unknown or not row.cause)
+        file = store.case_of(row) if due else None
         if file is None or over():
             continue
-        explanation = explain_case(pool, row.backend, file.case)
-        if explanation.known:
-            ledger.learn(row.signature, cause=explanation.sentence)
+        ledger.learn(row.signature, cause=explain_case(pool, row.backend, file.case).sentence)

@@ -42,6 +42,7 @@ class Issue:
     title, markdown  what is pasted; the markdown starts with its title
     script           stand-alone; script_output is what it printed when bnfuzz ran it
     ready            False: `not_ready` says why, and so does the markdown
+    cause            one clause, `no known cause` included; empty where it was not looked for
     plot             the offset ladder as SVG; `ladder` is what is drawn there, `kappa` the condition of the input
     """
 
@@ -51,6 +52,7 @@ class Issue:
     script_output: str
     ready: bool
     not_ready: str = ""
+    cause: str = ""
     plot: bytes | None = None
     ladder: Ladder | None = None
     kappa: float | None = None
@@ -121,6 +123,7 @@ def prepare(
         script_output=run.output if run is not None else "",
         ready=not trouble,
         not_ready=not_ready,
+        cause=facts.explanation.sentence if facts.explanation is not None else "",
         plot=drawn,
         ladder=ladder,
         kappa=kappa,
