@@ -25,6 +25,7 @@ Family = Literal[
     "constant",
     "large_constant",
     "large",
+    "large_sums",
     "large_buffers",
     "nonfinite",
     "repeated_rows",
@@ -163,6 +164,18 @@ def _large(drawn: Drawn, spec: Spec, conventions: Conventions, rng: np.random.Ge
     drawn["x"] = 3000.0 * rng.standard_normal(drawn["x"].shape)
 
 
+def _large_sums(drawn: Drawn, spec: Spec, conventions: Conventions, rng: np.random.Generator) -> None:
+    """Deviations of which each squared is below 65504, the largest number of float16, and three of them are not."""
+    del conventions
+    view = geometry(spec)
+
+    def columns() -> Array:
+        signs = (-1.0) ** np.arange(view.n)[:, None]
+        return 180.0 * signs * (1.0 + 0.02 * rng.random((view.n, view.columns)))
+
+    drawn["x"] = _per_step(spec, columns)
+
+
 def _large_buffers(drawn: Drawn, spec: Spec, conventions: Conventions, rng: np.random.Generator) -> None:
     del spec, conventions
     drawn["running_var"] = 1e5 * (1.0 + rng.random(drawn["running_var"].shape))
@@ -193,6 +206,7 @@ FAMILIES: Mapping[Family, Callable[[Drawn, Spec, Conventions, np.random.Generato
         "constant": _constant,
         "large_constant": _large_constant,
         "large": _large,
+        "large_sums": _large_sums,
         "large_buffers": _large_buffers,
         "nonfinite": _nonfinite,
         "repeated_rows": _repeated_rows,
