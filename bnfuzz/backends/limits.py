@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Self
 
 from bnfuzz.backends.memory import machine_bytes
 from bnfuzz.errors import UsageError
 
 LONGEST_CALL = 86_400.0
 """Seconds: a day. Sockets take no NaN and no infinite deadline."""
+
+COMPILE_TIMEOUTS = 4.0
+"""The first call of a Spec compiles, and so has this many times the deadline of the others."""
 
 MEMORY_SHARE = 0.5
 """Of the machine's memory: what one worker may hold."""
@@ -30,6 +34,11 @@ class Limits:
     programs: int = 1200
     resident_bytes: int = 3 << 30
     memory_bytes: int = field(default_factory=lambda: int(MEMORY_SHARE * machine_bytes()))
+
+    @classmethod
+    def of_timeout(cls, seconds: float) -> Self:
+        """With this deadline of a call, and one for compiling in proportion."""
+        return cls(call_seconds=seconds, compile_seconds=COMPILE_TIMEOUTS * seconds)
 
     def __post_init__(self) -> None:
         for seconds in (self.call_seconds, self.compile_seconds):

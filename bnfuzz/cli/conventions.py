@@ -18,9 +18,6 @@ from bnfuzz.diagnosis.probes import PROBES
 from bnfuzz.errors import UsageError
 from bnfuzz.report.cards import card_lines, cards_table
 
-COMPILE_TIMEOUTS = 4.0
-"""The first call of a Spec compiles, and so has this many times the deadline of the others."""
-
 
 @click.command()
 @click.argument("backends", metavar="[BACKEND]...", nargs=-1)
@@ -54,7 +51,7 @@ def conventions(
     if corpus is not None:
         corpus.check_ready()
     cards: list[Card] = []
-    with Pool(Limits(call_seconds=timeout, compile_seconds=COMPILE_TIMEOUTS * timeout)) as pool:
+    with Pool(Limits.of_timeout(timeout)) as pool:
         for name in names or registry.available():
             card = conventions_card(pool, name, probes=PROBES, tick=_ticker(name))
             _clear()

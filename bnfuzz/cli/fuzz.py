@@ -21,8 +21,6 @@ from bnfuzz.report.table import closing_table, discovery_line, known_lines
 from bnfuzz.strategies.value_recipes import ValueName
 
 DEFAULT_MINUTES = 1.0
-COMPILE_TIMEOUTS = 4.0
-"""The first call of a Spec compiles, and so has this many times the deadline of the others."""
 
 
 @click.command()
@@ -97,7 +95,7 @@ def fuzz(
 
     where = f", on {dask}" if dask else f", {jobs} jobs" if jobs > 1 else ""
     click.echo(f"bnfuzz fuzz: seed {seed}, backends {', '.join(asked.backends)}{where}")
-    limits = Limits(call_seconds=timeout, compile_seconds=COMPILE_TIMEOUTS * timeout)
+    limits = Limits.of_timeout(timeout)
     report = run_campaign(asked, corpus, jobs=jobs, dask=dask, limits=limits, announce=announce, tick=progress.tick)
     progress.clear()
     for line in known_lines(report):

@@ -84,7 +84,7 @@ def nightly(
     def announce(discovery: Discovery) -> None:
         tell(discovery_line(discovery))
 
-    limits = Limits(call_seconds=timeout, compile_seconds=4 * timeout)
+    limits = Limits.of_timeout(timeout)
     report = run_night(asked, tell=tell, announce=announce, tick=progress.tick, limits=limits)
     progress.clear()
     for trouble in report.night.troubles:

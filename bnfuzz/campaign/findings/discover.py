@@ -27,14 +27,12 @@ from bnfuzz.diagnosis.explain import explain_case
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import FAILING, Verdict
 from bnfuzz.shrink.findings import shrink_finding
+from bnfuzz.shrink.goal import CONVINCING
 from bnfuzz.shrink.related import shrink_related
 from bnfuzz.signature import first_failing
 
 EXPLAIN_SECONDS = 3.0
 """A cause is looked for only where so much of a finding's time is left."""
-
-CONVINCING = 100.0
-"""Below this severity a shrunk case is kept only where it is no larger than the one that was found first."""
 
 
 @dataclass(eq=False)
@@ -322,5 +320,6 @@ def _explained(pool: Pool, finding: Finding, judge: Judge, deadline: float) -> F
 
 
 def _convinces(finding: Finding) -> bool:
+    """Where not, a shrunk case is kept only if it is no larger than the one that was found first."""
     first = first_failing(finding.verdicts)
     return first is not None and first.severity >= CONVINCING
