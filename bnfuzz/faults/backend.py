@@ -49,11 +49,6 @@ def entry(name: str) -> Entry:
     return found
 
 
-def conventions_of(item: Entry, base: Conventions = CONVENTIONS) -> Conventions:
-    """The conventions that the entry claims to keep."""
-    return item.conventions(base)
-
-
 def run(kernel: Kernel, spec: Spec, inputs: Inputs, conventions: Conventions = CONVENTIONS) -> Outputs:
     """The outputs of K trials, one after the other; with several steps each array is (K, steps, …).
 

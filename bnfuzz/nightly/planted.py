@@ -51,13 +51,8 @@ from bnfuzz.nightly.planted_function import planted
 '''
 
 
-def eligible() -> tuple[str, ...]:
-    """Faults that one step of a function can show in outputs that a function has, in the catalogue's order."""
-    return tuple(name for name, fault in CATALOGUE.items() if _shows(fault))
-
-
-def _shows(fault: Fault) -> bool:
-    """Whether the function fails on the fault's own example."""
+def shows(fault: Fault) -> bool:
+    """Whether one step of a function shows the fault, on its own example and in outputs that a function has."""
     spec = fault.example.spec()
     if fault.judged not in ("wrong", "unstable", "nonfinite") or fault.mode not in ("training", "inference"):
         return False
@@ -87,7 +82,7 @@ def _shows(fault: Fault) -> bool:
 def choose(seed: int) -> Fault:
     """The fault of the night with this seed: the first of a shuffled catalogue that is eligible."""
     names = random.Random(seed).sample(tuple(CATALOGUE), len(CATALOGUE))
-    return next(CATALOGUE[name] for name in names if _shows(CATALOGUE[name]))
+    return next(CATALOGUE[name] for name in names if shows(CATALOGUE[name]))
 
 
 def plant(folder: Path, fault: Fault, corpus: Path) -> str:

@@ -10,7 +10,6 @@ from bnfuzz.errors import printable
 
 WIDTH = 118
 LEGEND = "= as documented   ! not as documented   - nothing is documented   ? cannot be told"
-NOTHING = "–"
 
 
 def mark(row: Row) -> str:

@@ -7,24 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bnfuzz.case import Case, Spec, expected_outputs
-from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import Verdict
 from bnfuzz.report.columns import columns
 from bnfuzz.report.words import inputs_words, noise_note, number, place, ratio, spec_words, zero_note
 from bnfuzz.signature import first_failing, signature, titled
 
 HEADER = ("output", "at", "exact", "observed", "bound", "error/bound", "ULPs", "kind")
-
-
-def finding_text(finding: Finding, *, where: str = "") -> str:
-    """The text of a finding; `where` names its file."""
-    notes = {
-        "cause": finding.cause,
-        "confirmed": "the same with the most exact reference" if finding.confirmed else "",
-        "origin": finding.origin,
-    }
-    version = finding.environment.get(f"backend.{finding.backend}")
-    return failure_text(finding.case, finding.backend, finding.verdicts, version=version, where=where, notes=notes)
 
 
 def failure_text(

@@ -11,9 +11,7 @@ from pathlib import Path
 from bnfuzz.casefile import dumps, write_atomic
 from bnfuzz.seeds.seed import Known, Seed
 
-__all__ = ["FOLDERS", "Known", "Seed", "all_seeds", "write"]
-
-FOLDERS = ("questions", "reports", "current")
+__all__ = ["Known", "Seed", "all_seeds", "write"]
 
 
 def all_seeds() -> dict[str, tuple[Seed, ...]]:

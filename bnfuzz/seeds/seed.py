@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from bnfuzz import formats
 from bnfuzz.backends import registry
 from bnfuzz.case import OUTPUT_NAMES, Array, Case, Inputs, Spec, expected_arrays
-from bnfuzz.casefile import CaseFile, Expectation, Origin, case_id
+from bnfuzz.casefile import CaseFile, Expectation, Origin
 from bnfuzz.conventions import Conventions
 from bnfuzz.judge.verdict import Kind, Regime, Verdict
 from bnfuzz.numerics.reference import evaluate
@@ -97,9 +97,6 @@ class Seed:
             array = np.asarray(usual(name, shape) if given is None else given, dtype=np.float64)
             arrays[name] = np.broadcast_to(array, shape).astype(formats.named(format_name).dtype)
         return arrays
-
-    def file_id(self) -> str:
-        return case_id(self.case())
 
     def file(self) -> CaseFile:
         """The case file, its exact outputs evaluated with mpmath."""

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from bnfuzz.case import Case
-from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import Verdict
-from bnfuzz.report.text import failure_text, finding_text, summary
+from bnfuzz.report.text import failure_text, summary
 
 WRONG_Y = Verdict(
     output="y",
@@ -75,19 +74,12 @@ def test_failures_without_numbers(plain_case: Callable[..., Case]) -> None:
     assert "exact" not in text
 
 
-def test_finding_with_its_notes(plain_case: Callable[..., Case]) -> None:
-    finding = Finding(
-        case=plain_case(),
-        backend="flax",
-        verdicts=(WRONG_Y,),
-        signature="s",
-        environment={"backend.flax": "0.12"},
-        confirmed=True,
-        cause="one-pass",
-    )
-    text = finding_text(finding, where="x.json")
+def test_notes_that_say_something_are_told(plain_case: Callable[..., Case]) -> None:
+    notes = {"cause": "one-pass", "confirmed": "", "origin": "a test"}
+    text = failure_text(plain_case(), "flax", (WRONG_Y,), version="0.12", where="x.json", notes=notes)
     assert text.startswith("flax 0.12: y wrong")
-    assert "  cause: one-pass\n  confirmed: the same with the most exact reference" in text
+    assert "  cause: one-pass\n  origin: a test\n  signature: " in text
+    assert text.endswith("\n  case: x.json")
 
 
 def test_no_tolerance_for_a_nan(plain_case: Callable[..., Case]) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bnfuzz.case import OUTPUT_NAMES
-from bnfuzz.casefile import CaseFile, dumps, loads, read
-from bnfuzz.seeds import FOLDERS, Seed, all_seeds, write
+from bnfuzz.casefile import CaseFile, case_id, dumps, loads, read
+from bnfuzz.seeds import Seed, all_seeds, write
 from bnfuzz.seeds.numbers import normal, uniform, varied
 
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -34,13 +34,13 @@ def test_the_file_holds_what_the_generator_writes(folder: str, seed: Seed) -> No
     assert told(read(path)) == told(generated), f"run bnfuzz.seeds.write on the corpus: {path.name} is out of date"
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("folder", all_seeds())
 def test_no_other_files(folder: str) -> None:
     assert {path.stem for path in (CORPUS / folder).iterdir()} == {seed.name for seed in all_seeds()[folder]}
 
 
 def test_no_case_is_there_twice() -> None:
-    ids = [seed.file_id() for _, seed in SEEDS]
+    ids = [case_id(seed.case()) for _, seed in SEEDS]
     assert len(set(ids)) == len(ids)
 
 

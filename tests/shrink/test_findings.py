@@ -149,7 +149,7 @@ class TestCallsThatFail:
 @pytest.mark.parametrize("name", ["dgamma_uses_x", "rv_std", "cumulative", "axes_missing_spatial", "beta_scaled"])
 def test_faults_of_the_catalogue_shrink_to_very_few_values(name: str) -> None:
     fault = CATALOGUE[name]
-    conventions = catalogue.conventions_of(fault)
+    conventions = fault.conventions(catalogue.CONVENTIONS)
     pool, inside = in_process(lambda spec, inputs: catalogue.run(fault.kernel, spec, inputs, conventions))
     inside.documented = conventions
     finding = finding_on(pool, fault.example.case(conventions))

@@ -42,7 +42,7 @@ NAMED = 30
 
 
 def array_literal(array: Array) -> str:
-    """The expression; it needs `np`, and `base64` and `zlib` where it is packed (`is_packed`)."""
+    """The expression; it needs `np`, and `base64` and `zlib` where it is packed."""
     kind = formats.of(array)
     if kind.name == "bfloat16":
         return array_literal(np.asarray(array, dtype=np.float32))
@@ -54,11 +54,6 @@ def array_literal(array: Array) -> str:
         if np.array_equal(exact_bits(values), exact_bits(array)):
             return expression
     return _packed(array, kind)
-
-
-def is_packed(expression: str) -> bool:
-    """Whether the expression needs `base64` and `zlib`."""
-    return expression.startswith("np.frombuffer(")
 
 
 def number_literal(value: float, kind: Format) -> str:
