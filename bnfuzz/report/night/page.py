@@ -21,6 +21,7 @@ from bnfuzz.errors import CaseFileError, UsageError, printable
 from bnfuzz.judge.verdict import KINDS
 from bnfuzz.night import STANDINGS, NightReport, Tracked
 from bnfuzz.report.links import web_address
+from bnfuzz.report.night.odd import odd_cases
 from bnfuzz.report.night.page_data import inline_json, plot_data
 from bnfuzz.report.night.page_tables import drawn, formats, stored
 from bnfuzz.report.night.summary import headline
@@ -78,7 +79,10 @@ def page(report: NightReport, folder: Path) -> str:
             moved=_standing(findings, "changed", "flaky"),
             gone=_standing(findings, "gone"),
             choices=_choices(report.findings),
-            odd=_addressed(row for row in report.replayed if row.standing in ("failed", "fixed")),
+            odd=[
+                {**vars(group), "many": group.many, "rows": _addressed(group.rows)}
+                for group in odd_cases(report.replayed)
+            ],
             unreadable=report.unreadable,
             known=_addressed(report.known),
             expired=_addressed(entry for entry in report.known if entry.standing in ("fixed", "expired")),
@@ -132,7 +136,7 @@ def _addressed(records: Iterable[Any]) -> list[dict[str, Any]]:
 
 def _finding(row: Tracked, folder: Path) -> dict[str, Any]:
     parts = parts_of(row.signature)
-    formats, regime = ("", "") if parts is None else (parts.formats, parts.regime)
+    mode, formats, regime = ("", "", "") if parts is None else (parts.mode, parts.formats, parts.regime)
     names = formats.split("-")
     file = _case(row, folder)
     issue = Path(row.issue).name if row.issue else ""
@@ -140,6 +144,7 @@ def _finding(row: Tracked, folder: Path) -> dict[str, Any]:
     return {
         **vars(row),
         "place": f"f-{hashlib.sha256(row.signature.encode()).hexdigest()[:10]}",
+        "mode": mode,
         "formats": names[0] if len(set(names)) == 1 else formats,
         "regime": regime,
         "address": web_address(row.link),

@@ -20,7 +20,7 @@ EDGE = 0.6
 """Decades of the plot beyond the outermost points."""
 
 FEWEST_NIGHTS = 8
-"""Room for so many nights at least."""
+"""Room for so many nights at least: those to come stay empty."""
 
 MOST_TICKS = 7
 
@@ -92,6 +92,7 @@ def _step(ends: list[float]) -> int:
 
 def _trend(nights: list[Night]) -> dict[str, Any]:
     first, last = nights[0].number, nights[-1].number
+    step = max(1, math.ceil((last - first + 1) / MOST_TICKS))
     return {
         "night": [night.number for night in nights],
         "text": [f"night {night.number}, {html.escape(night.started[:10])}" for night in nights],
@@ -100,8 +101,8 @@ def _trend(nights: list[Night]) -> dict[str, Any]:
         "new": [night.counts.new + night.counts.back for night in nights],
         "gone": [night.counts.gone for night in nights],
         "open": [night.counts.open for night in nights],
-        "range": [min(first, last - FEWEST_NIGHTS + 1) - 0.6, last + 0.6],
-        "step": max(1, math.ceil((last - min(first, last - FEWEST_NIGHTS + 1) + 1) / MOST_TICKS)),
+        "range": [first - 0.6, max(last, first + FEWEST_NIGHTS - 1) + 0.6],
+        "ticks": list(range(last, first - 1, -step))[::-1],
     }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from bnfuzz.night import NightReport, Tracked
 from bnfuzz.report.links import linked
 from bnfuzz.report.markdown import cell, code, escaped, table
+from bnfuzz.report.night.odd import FEW, OddCases, odd_cases
 from bnfuzz.report.words import ratio
 
 SHOWN = 25
@@ -97,21 +98,27 @@ def _findings(rows: list[Tracked]) -> Iterator[str]:
 
 def _replay(report: NightReport) -> list[str]:
     """Stored cases that do not do what is recorded."""
-    odd = [row for row in report.replayed if row.standing in ("failed", "fixed")]
+    cells = [row for group in odd_cases(report.replayed) for row in _odd(group)]
     lines = []
-    if odd:
-        cells = [
-            (row.standing, cell(row.case), escaped(row.backend), linked(row.reason or row.title, row.link))
-            for row in odd
-        ]
+    if cells:
         lines += ["### Stored cases", "", table(("", "case", "backend", ""), cells[:SHOWN])]
-        lines += [f"\nand {len(odd) - SHOWN} more: see the page"] if len(odd) > SHOWN else []
+        lines += [f"\nand {len(cells) - SHOWN} more: see the page"] if len(cells) > SHOWN else []
         lines.append("")
     if report.unreadable:
         lines += ["### Unreadable files", ""]
         lines += [f"- {escaped(file.problem)}" for file in report.unreadable[:SHOWN]]
         lines.append("")
     return lines
+
+
+def _odd(group: OddCases) -> Iterator[tuple[str, ...]]:
+    """A row per case, or one for all of them where there are many."""
+    if group.many:
+        named = ", ".join(cell(row.case) for row in group.rows[:FEW])
+        yield group.standing, f"{len(group.rows)} cases", escaped(group.backend), f"{named}, …: see the page"
+        return
+    for row in group.rows:
+        yield row.standing, cell(row.case), escaped(row.backend), linked(row.reason or row.title, row.link)
 
 
 def _known(report: NightReport) -> list[str]:

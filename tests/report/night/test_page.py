@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from bnfuzz.night import FormatWorst, NightReport, Replayed
 from bnfuzz.report.night import page as pages
+from bnfuzz.report.night.odd import FEW
 from bnfuzz.report.night.page import page
-from bnfuzz.report.night.page_data import HIGHEST, LOWEST, inline_json, plot_data
+from bnfuzz.report.night.page_data import HIGHEST, LOWEST, MOST_TICKS, inline_json, plot_data
 from bnfuzz.report.night.page_tables import drawn, formats, stored
 from tests.nightly.examples import SIGNATURE, dot, hostile_report, night, report, tracked
 
@@ -141,6 +142,37 @@ def test_the_trend_goes_from_the_first_night_to_tonight() -> None:
     assert trend["night"] == [1, 2, 3]
     assert trend["new"] == [0, 0, 1]
     assert trend["rate"] == [300.0, 300.0, 300.0]
+
+
+@pytest.mark.parametrize(("first", "last"), [(1, 1), (1, 3), (1, 8), (1, 9), (40, 1000)])
+def test_the_axis_of_nights_has_whole_numbers_of_nights_that_were(first: int, last: int) -> None:
+    history = tuple(night(number) for number in range(first, last))
+    trend = plot_data(report(night=night(last), history=history))["trend"]
+    low, high = trend["range"]
+    assert 0 < low < first
+    assert high > last
+    assert set(trend["ticks"]) <= set(trend["night"])
+    assert 1 <= len(trend["ticks"]) <= MOST_TICKS
+    assert trend["ticks"][-1] == last
+
+
+@pytest.mark.usefixtures("small")
+def test_findings_that_differ_in_their_mode_alone_can_be_told_apart(tmp_path: Path) -> None:
+    rows = [tracked(), tracked(signature=SIGNATURE.replace("/training/", "/inference/"))]
+    text = Elements(page(report(*rows), tmp_path)).text
+    for mode in ("training", "inference"):
+        assert text.count(f"{mode}, float32, offset") == 2
+
+
+@pytest.mark.usefixtures("small")
+def test_many_stored_cases_of_one_backend_are_folded(tmp_path: Path) -> None:
+    def folded(count: int) -> int:
+        rows = tuple(Replayed(case=f"{n}.json", backend="mine", standing="failed") for n in range(count))
+        shown = Elements(page(report(replayed=rows), tmp_path))
+        assert all(row.case in shown.text for row in rows)
+        return [attributes.get("class") for _, attributes in shown.tags].count("odd")
+
+    assert (folded(FEW), folded(FEW + 1)) == (0, 1)
 
 
 def test_formats_show_the_worst_that_passed() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bnfuzz.night import KnownEntry, Replayed
 from bnfuzz.report.links import linked, web_address
+from bnfuzz.report.night.odd import FEW
 from bnfuzz.report.night.summary import headline, summary
 from tests.nightly.examples import FOUND, SIGNATURE, hostile_report, night, report, tracked
 
@@ -39,6 +40,17 @@ def test_expired_entries_and_odd_cases_are_listed() -> None:
     text = summary(report(known=(entry,), replayed=(odd,)))
     assert "| fixed | `v1/flax/*` |" in text
     assert "| fixed | `a.json` | flax | y wrong |" in text
+
+
+@pytest.mark.parametrize("count", [FEW, 77])
+def test_the_stored_cases_of_one_faulty_function_take_one_row(count: int) -> None:
+    rows = tuple(Replayed(case=f"{n}.json", backend="target:m.py:f", standing="failed") for n in range(count))
+    other = Replayed(case="z.json", backend="flax", standing="fixed")
+    lines = [line for line in summary(report(replayed=(*rows, other))).splitlines() if ".json" in line]
+    assert lines[-1].startswith("| fixed | `z.json` | flax |")
+    assert len(lines) == (FEW if count == FEW else 1) + 1
+    if count > FEW:
+        assert lines[0].startswith("| failed | 77 cases | target:m.py:f | `0.json`, `1.json`, `2.json`, …")
 
 
 def test_a_night_not_to_be_trusted_says_so_first() -> None:

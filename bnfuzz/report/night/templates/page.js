@@ -70,7 +70,7 @@
   const line = (values, name) => series(values, { type: "scatter", mode: "lines+markers", line: { color: colour(name), width: 2 }, marker: { size: 5 } });
   const trend = (traces) => [traces, base({
     barmode: "group", bargap: 0.35,
-    xaxis: axis({ dtick: data.trend.step, tick0: data.trend.night[data.trend.night.length - 1], range: data.trend.range, tickformat: "d", title: { text: "night", standoff: 4, font: { size: 12 } } }), yaxis: axis({ rangemode: "tozero", nticks: 5 }),
+    xaxis: axis({ tickmode: "array", tickvals: data.trend.ticks, range: data.trend.range, tickformat: "d", title: { text: "night", standoff: 4, font: { size: 12 } } }), yaxis: axis({ rangemode: "tozero", nticks: 5 }),
   })];
   const draw = () => {
     if (typeof Plotly === "undefined") return;
