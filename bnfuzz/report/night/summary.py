@@ -9,7 +9,7 @@ from bnfuzz.night import NightReport, Tracked
 from bnfuzz.report.links import linked
 from bnfuzz.report.markdown import cell, code, escaped, table
 from bnfuzz.report.night.odd import FEW, OddCases, odd_cases
-from bnfuzz.report.words import ratio
+from bnfuzz.report.words import counted, ratio
 
 SHOWN = 25
 """Rows of a table; the page has them all."""
@@ -71,6 +71,13 @@ def _figures(report: NightReport) -> Iterator[str]:
         yield f"The planted fault {code(planted.fault)} was found as {code(planted.signatures[0])}."
     else:
         yield f"The planted fault {code(planted.fault)} was **not found** in {planted.trials:,} trials."
+    without = sum(
+        bool(row.case) and row.standing not in ("unseen", "gone") and not row.issue for row in report.findings
+    )
+    if without:
+        whose = "its issue text" if without == 1 else "their issue texts"
+        later = "" if night.new_only else "; the next night writes what it has time for"
+        yield f"No time was left for {counted(without, 'finding')} to get {whose}{later}."
     if not night.complete:
         yield "Ended by the user before its time."
 

@@ -53,6 +53,18 @@ def test_the_stored_cases_of_one_faulty_function_take_one_row(count: int) -> Non
         assert lines[0].startswith("| failed | 77 cases | target:m.py:f | `0.json`, `1.json`, `2.json`, …")
 
 
+def test_findings_that_there_was_no_time_to_write_about_are_counted() -> None:
+    rows = [tracked(signature=f"v1/{n}", case="a.json") for n in range(3)]
+    written = tracked(signature="v1/w", case="a.json", issue="w.md")
+    assert "No time was left for 3 findings to get their issue texts" in summary(report(*rows, written))
+    for quiet in (
+        written,
+        tracked(case="a.json", standing="gone", gone_night=3),
+        tracked(case="a.json", standing="unseen"),
+    ):
+        assert "No time was left" not in summary(report(quiet))
+
+
 def test_a_night_not_to_be_trusted_says_so_first() -> None:
     text = summary(report(tracked(), night=night(troubles=("the planted fault is lost",))))
     assert text.splitlines()[0] == "## bnfuzz night 3: not to be trusted"

@@ -68,9 +68,11 @@
   const series = (values, more) => ({ x: data.trend.night, y: values, hovertext: data.trend.text, hovertemplate: "%{hovertext}: %{y:,}<extra></extra>", ...more });
   const bars = (values, name) => series(values, { type: "bar", marker: { color: colour(name) } });
   const line = (values, name) => series(values, { type: "scatter", mode: "lines+markers", line: { color: colour(name), width: 2 }, marker: { size: 5 } });
+  // Counts up to a handful have ticks at whole numbers only.
+  const whole = (traces) => (Math.max(...traces.flatMap((one) => one.y)) <= 5 ? { dtick: 1 } : {});
   const trend = (traces) => [traces, base({
     barmode: "group", bargap: 0.35,
-    xaxis: axis({ tickmode: "array", tickvals: data.trend.ticks, range: data.trend.range, tickformat: "d", title: { text: "night", standoff: 4, font: { size: 12 } } }), yaxis: axis({ rangemode: "tozero", nticks: 5 }),
+    xaxis: axis({ tickmode: "array", tickvals: data.trend.ticks, range: data.trend.range, tickformat: "d", title: { text: "night", standoff: 4, font: { size: 12 } } }), yaxis: axis({ rangemode: "tozero", nticks: 5, ...whole(traces) }),
   })];
   const draw = () => {
     if (typeof Plotly === "undefined") return;
