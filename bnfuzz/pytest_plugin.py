@@ -74,7 +74,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> list[str]:
     """The same, where cases turned up that nothing had announced."""
-    if config.stash.get(_SHOWN, False) or not any(isinstance(item, CaseItem) for item in items):
+    if config.stash.get(_SHOWN, False) or not any(isinstance(item, CaseItem | UnrunItem) for item in items):
         return []
     return session_of(config).lines()
 
@@ -116,7 +116,10 @@ def looks_like_case(path: Path) -> bool:
 
 
 class CaseCollector(pytest.File):
-    """One case file: an item per backend, or one that fails where the file cannot be read."""
+    """One case file: an item per backend, or one that fails where the file cannot be read.
+
+    A user's function that the file records a finding of, and that nobody asked for, is skipped with a hint.
+    """
 
     def collect(self) -> Iterator[pytest.Item]:
         from bnfuzz.casefile import read
@@ -130,6 +133,12 @@ class CaseCollector(pytest.File):
             return
         for backend in session.roster.names:
             yield CaseItem.from_parent(self, name=backend, file=file)
+        if not self.config.getoption("bnfuzz_backends"):
+            from bnfuzz.functions import left_out, with_folder
+
+            for function in left_out(file, session.roster.names):
+                option = with_folder(function).replace("--backend", "--bnfuzz-backend")
+                yield UnrunItem.from_parent(self, name=function, reason=f"a finding is recorded; to run it: {option}")
 
 
 class Failure(Exception):
@@ -166,6 +175,17 @@ class CaseItem(_Item):
             pytest.xfail(f"{outcome.reason} {outcome.link}".rstrip())
         if outcome.standing != "ok":
             raise Failure(session.text(self.path, self.file, outcome))
+
+
+class UnrunItem(_Item):
+    """A recorded function of a user's own: the case does not say in which folder it is."""
+
+    def __init__(self, *, reason: str, **others: Any) -> None:
+        super().__init__(**others)
+        self.reason = reason
+
+    def runtest(self) -> None:
+        pytest.skip(self.reason)
 
 
 class UnreadableItem(_Item):

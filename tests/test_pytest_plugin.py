@@ -90,6 +90,15 @@ def test_any_other_failure_than_the_recorded_one_fails(
     result.stdout.fnmatch_lines(["*(recorded: *)"])
 
 
+def test_a_recorded_function_is_skipped_with_a_hint_unless_backends_are_named(run: Run, write_case: Write) -> None:
+    write_case("a.json", expect={"y": "wrong"}, backend="target:mine.py:wrong_y")
+    everything = run(None, "corpus", "-rs", "-k", "wrong_y")
+    assert everything.parseoutcomes()["skipped"] == 1
+    everything.stdout.fnmatch_lines(["SKIPPED*to run it: --bnfuzz-backend target:FOLDER/mine.py:wrong_y"])
+    run("wrong_y", "corpus").assert_outcomes(xfailed=1)
+    run("right", "corpus").assert_outcomes(passed=1)
+
+
 def test_record_of_an_exception(run: Run, write_case: Write) -> None:
     write_case("a.json", expect={"call": "error"})
     run("raises", "corpus").assert_outcomes(xfailed=1)

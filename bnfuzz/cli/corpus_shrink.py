@@ -13,6 +13,7 @@ from bnfuzz.casefile import CaseFile
 from bnfuzz.cli.cases import existing, folder_option, resolve
 from bnfuzz.corpus import Corpus, Entry
 from bnfuzz.errors import UsageError
+from bnfuzz.functions import not_here
 from bnfuzz.report.words import counted
 from bnfuzz.shrink.again import Again, shrink_again
 
@@ -48,13 +49,15 @@ def _entries(corpus: Corpus, cases: tuple[str, ...]) -> Iterator[Entry]:
 
 
 def _backends(file: CaseFile, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those asked for, or every one here that the file records a failure of by its name."""
+    """Those asked for, or every one that the file records a failure of by its name; functions from this folder."""
     if names:
         return names
     recorded = dict.fromkeys(entry.backend for entry in file.expectations if not entry.ok)
     for name in recorded:
-        if name not in registry.names():
-            raise UsageError(f"{name} is no backend here; say which is meant with --backend (a target with its folder)")
+        if elsewhere := not_here(name):
+            raise UsageError(f"{name}: {elsewhere}")
+        if name not in registry.names() and not name.startswith(registry.TARGET):
+            raise UsageError(f"{name} is no backend here; say which is meant with --backend")
     return tuple(recorded)
 
 

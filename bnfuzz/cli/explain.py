@@ -15,6 +15,7 @@ from bnfuzz.conventions import Conventions
 from bnfuzz.diagnosis.explain import explain_case, explain_stored
 from bnfuzz.diagnosis.explanation import Explanation
 from bnfuzz.errors import BnfuzzError, CaseFileError
+from bnfuzz.functions import not_here
 from bnfuzz.replay import Roster, roster, started
 from bnfuzz.report.words import inputs_words, spec_words
 
@@ -97,6 +98,9 @@ def _available(pool: Pool, names: tuple[str, ...]) -> Roster:
     present: list[str] = []
     absent: dict[str, str] = {}
     for name in names:
+        if elsewhere := not_here(name):
+            absent[name] = elsewhere
+            continue
         try:
             present += started(pool, roster((name,)), strict=True).names
         except BnfuzzError as error:

@@ -12,6 +12,7 @@ from bnfuzz.casefile import CaseFile, read
 from bnfuzz.cli.corpus import resolve
 from bnfuzz.corpus import Corpus, case_paths
 from bnfuzz.errors import CaseFileError, UsageError
+from bnfuzz.functions import left_out, with_folder
 from bnfuzz.replay import Outcome, Roster, known_of, roster, started
 from bnfuzz.replay import replay as run_again
 from bnfuzz.report.side_by_side import conditions, side_by_side
@@ -38,7 +39,8 @@ def replay(
 ) -> None:
     """Run saved cases on every backend, their values side by side.
 
-    CASE is a case file, a folder of them, a file name or the start of an id in the corpus.
+    CASE is a case file, a folder of them, a file name or the start of an id in the corpus. Functions of yours are run
+    where they are named: --backend target:FILE.py:FUNCTION.
 
     Exit code 0: nothing fails but known findings. 1: something else fails. 2: a file cannot be read.
     """
@@ -60,6 +62,9 @@ def replay(
             click.echo("\n" + "\n".join(_report(path, file, outcomes)))
             for outcome in outcomes.values():
                 tally[outcome.standing] = tally.get(outcome.standing, 0) + 1
+            for name in () if names else left_out(file, taking_part.names):
+                click.echo(f"  {name}: a finding is recorded, and it is not run: {with_folder(name)}")
+                tally["not run"] = tally.get("not run", 0) + 1
     counts = ", ".join(f"{count} {standing}" for standing, count in tally.items()) or "nothing ran"
     cases_run, backends_run = counted(len(paths) - unreadable, "case"), counted(len(taking_part.names), "backend")
     judged_by = ", judged against mpmath" if exact else ""

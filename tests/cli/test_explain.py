@@ -122,3 +122,18 @@ def test_float64_is_told_in_all_its_digits(folder: Path) -> None:
     done = explain("wide.json", "--backend", "target:user.py:batch_norm")
     (numbers,) = re.findall(r"y\[.*\] wrong: observed (\S+), exact (\S+),", done.output)
     assert all(repr(float(text)) == text and len(text) > 14 for text in numbers)
+
+
+def test_a_function_that_is_elsewhere_is_asked_for_with_its_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(folder, backend="target:user.py:batch_norm")
+    assert explain(str(path)).output.count("eps_outside: ") == 1
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    hint = "user.py is not in this folder; say where it is: --backend target:FOLDER/user.py:batch_norm"
+    assert hint in explain(str(path)).output
+    shrunk = CliRunner().invoke(bnfuzz, ["corpus", "shrink", "--corpus", str(folder), str(path)])
+    assert shrunk.exit_code == 2
+    assert hint in shrunk.output

@@ -89,6 +89,18 @@ def test_case_by_name_and_by_id(run: Callable[..., Result], write_case: Write) -
         assert f"case {identity}, open" in result.stdout
 
 
+def test_a_recorded_function_that_is_not_run_is_named(run: Callable[..., Result], write_case: Write) -> None:
+    write_case("a.json", expect={"y": "wrong"}, backend="target:mine.py:wrong_y")
+    numpy_alone = ["replay", "corpus", "--backend", "numpy"]
+    hint = "--backend target:FOLDER/mine.py:wrong_y"
+    assert hint not in CliRunner().invoke(bnfuzz, numpy_alone).output
+    assert hint not in run("corpus", functions=("wrong_y",)).output
+    result = run("corpus")
+    assert result.exit_code == 0, result.output
+    assert f"target:mine.py:wrong_y: a finding is recorded, and it is not run: {hint}" in result.stdout
+    assert result.stdout.endswith("1 not run\n")
+
+
 def test_unsupported_says_why(run: Callable[..., Result], write_case: Write, plain_case: Callable[..., object]) -> None:
     write_case("a.json", case=plain_case([1.0, 2.0], channel_axis=0))
     result = run("corpus", functions=("right",))
