@@ -280,7 +280,10 @@ class Check:
                 lambda spec, shape: self._at(spec, shape, asked.axis), drawn, st.sampled_from(asked.shapes)
             )
         elif asked.axis is not None or stated.channel_axes != "any":
-            drawn = drawn.map(lambda spec: self._at(spec, spec.shape, asked.axis))
+            axis = asked.axis
+            if axis is not None:
+                drawn = drawn.filter(lambda spec: -spec.rank <= axis < spec.rank)
+            drawn = drawn.map(lambda spec: self._at(spec, spec.shape, axis))
         strategy = drawn.map(self._expressible).filter(lambda spec: stated.unsupported(spec) is None)
         count = min(SPECS.get(self.backend.framework, OTHER_SPECS), -(-trials // TRIALS_PER_SPEC))
         found: dict[Spec, None] = {}
@@ -288,7 +291,7 @@ class Check:
             each_example(strategy, seed_of(self.result.seed, 0, "specs"), SPARE_DRAWS * count, found.setdefault)
         except Unsatisfiable:
             raise UsageError(
-                f"{self.name} takes nothing of what the arguments leave; widen shapes, modes or formats"
+                f"{self.name} takes nothing of what the arguments leave; widen shapes, channel_axis, modes or formats"
             ) from None
         return tuple(sorted(tuple(found)[-count:], key=lambda spec: spec.size))
 

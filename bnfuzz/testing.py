@@ -21,6 +21,7 @@ from bnfuzz.check_result import CheckResult
 from bnfuzz.checking import Asked, Check, CheckFailure
 from bnfuzz.contract import Contract
 from bnfuzz.conventions import Conventions, FormatTriple
+from bnfuzz.corpus import Corpus
 from bnfuzz.errors import UsageError
 from bnfuzz.formats import FORMATS, FormatName
 from bnfuzz.strategies.value_recipes import ValueName
@@ -75,11 +76,18 @@ def check(
     contract = Contract(ulps=ulps, accept=tuple(accept))
     backend = _backend(f, framework, backward, conventions)
     taken = _formats(backend, formats)
+    drawn = _shapes(shapes)
     asked = Asked(
-        shapes=_shapes(shapes), axis=channel_axis, modes=_modes(backend, modes), families=tuple(families or ())
+        shapes=drawn, axis=_axis(channel_axis, drawn), modes=_modes(backend, modes), families=tuple(families or ())
     )
     if not isinstance(trials, int) or trials < 1 or seed < 0:
         raise UsageError(f"trials={trials!r} must be at least 1, and seed={seed!r} not negative")
+    if isinstance(cases, (str, Path, Case)) or not isinstance(cases, Iterable):
+        raise UsageError(f"cases={cases!r} is no list; give a list of cases or of case files")
+    folder = None if save is None else Path(save)
+    if folder is not None:
+        # A failure is not the moment to learn that its case cannot be kept.
+        Corpus(folder).check_ready()
     result = CheckResult(
         name=backend.name,
         framework=backend.framework,
@@ -93,7 +101,7 @@ def check(
         hunt.look(case.spec, case.inputs) if isinstance(case, Case) else hunt.look_at_file(case)
     if not hunt.failing:
         hunt.draw(asked, trials)
-    failure = hunt.failure(None if save is None else Path(save))
+    failure = hunt.failure(folder)
     if failure is not None:
         raise failure from None
     if not result.tally.judged:
@@ -174,11 +182,26 @@ def _has_x64() -> bool:
 
 
 def _shapes(shapes: Sequence[tuple[int, ...]] | None) -> tuple[tuple[int, ...], ...]:
-    found = tuple(tuple(shape) for shape in shapes or ())
-    for shape in found:
-        if not shape or any(not isinstance(size, int) or size < 1 for size in shape):
+    if shapes is not None and not isinstance(shapes, Sequence):
+        raise UsageError(f"shapes={shapes!r} is no list; give a list of tuples of sizes, such as [(8, 3, 4, 4)]")
+    found: list[tuple[int, ...]] = []
+    for shape in shapes or ():
+        if not isinstance(shape, (tuple, list)) or not shape or any(not isinstance(n, int) or n < 1 for n in shape):
             raise UsageError(f"shapes holds {shape!r}; give tuples of positive sizes, such as (8, 3, 4, 4)")
-    return found
+        found.append(tuple(shape))
+    return tuple(found)
+
+
+def _axis(channel_axis: int | None, shapes: Sequence[tuple[int, ...]]) -> int | None:
+    """An axis that every shape asked for has."""
+    if channel_axis is None:
+        return None
+    if not isinstance(channel_axis, int):
+        raise UsageError(f"channel_axis={channel_axis!r} is no int; give the place of the channels, such as 1 or -1")
+    for shape in shapes:
+        if not -len(shape) <= channel_axis < len(shape):
+            raise UsageError(f"channel_axis={channel_axis}: shapes holds {shape}, which has no such axis")
+    return channel_axis
 
 
 def _modes(backend: FunctionBackend, modes: Sequence[Mode] | None) -> tuple[Mode, ...]:
