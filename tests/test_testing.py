@@ -278,6 +278,15 @@ def test_conventions_that_are_stated_are_no_fault():
     assert result.tally.judged
 
 
+def test_only_the_stated_ranks_are_drawn():
+    def of_images(x, gamma, beta, *, eps, axis):
+        _batch, _channels, _height, _width = x.shape
+        return sound(x, gamma, beta, eps=eps, axis=axis)
+
+    result = bnfuzz.check(of_images, conventions={"ranks": (4, 4), "channel_axes": 1}, **FEW)
+    assert {len(shape) for shape in result.shapes} == {4}
+
+
 def test_given_cases_come_first_and_are_enough_to_fail(tmp_path):
     x = np.array([[[1e-3, 1], [0, 2], [2e-3, 4]]], np.float32)
     one = np.ones((1, 2), np.float32)

@@ -17,7 +17,7 @@ from bnfuzz.case import Mode
 from bnfuzz.corpus import Corpus
 from bnfuzz.errors import InfrastructureError
 from bnfuzz.formats import FormatName
-from bnfuzz.report.table import closing_table, discovery_line, known_lines
+from bnfuzz.report.table import closing_table, discovery_line, follow_up, known_lines
 from bnfuzz.strategies.value_recipes import ValueName
 
 DEFAULT_MINUTES = 1.0
@@ -102,6 +102,8 @@ def fuzz(
         click.echo(line)
     click.echo()
     click.echo(closing_table(report))
+    for line in follow_up(report):
+        click.echo(line)
     if not report.tally.judged:
         click.echo("bnfuzz: not one trial was judged, so this says nothing; give a larger budget", err=True)
     # What was not searched is no success; but findings come first.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from bnfuzz.campaign.findings.discover import Discovery
@@ -94,7 +95,7 @@ def _summary(report: Report) -> str:
 def discovery_line(discovery: Discovery) -> str:
     """One line for a new finding, printed as soon as it is saved, and again when it is shrunk."""
     first, spec = discovery.first, discovery.finding.case.spec
-    where = f"  {discovery.path.name}" if discovery.path else ""
+    where = f"  {discovery.path}" if discovery.path else ""
     size = f"{spec.size} values"
     why = f"  ({discovery.finding.cause or first.why})" if discovery.finding.cause or first.why else ""
     others = [name for name in OUTPUT_NAMES if name in discovery.outputs - {first.output}]
@@ -105,6 +106,20 @@ def discovery_line(discovery: Discovery) -> str:
     # A call that failed has no bound to be measured by.
     far = f"{first.severity:.3g} bounds, " if first.severity else ""
     return f"{word} {discovery.finding.signature}  {far}{size}{why}{too}{was}{where}"
+
+
+def follow_up(report: Report) -> list[str]:
+    """The commands that say more of a new finding, for the first; a case does not hold where a function is."""
+    saved = [discovery for discovery in report.discoveries.distinct if discovery.path is not None]
+    if not saved:
+        return []
+    first = next((discovery for discovery in saved if discovery.fails), saved[0])
+    named = f"{shlex.quote(str(first.path))} --backend {shlex.quote(first.finding.backend)}"
+    lines = [f"its cause, for example: bnfuzz explain {named}", f"a report to paste: bnfuzz report {named}"]
+    without = sum(1 for discovery in saved if discovery.fails and not discovery.finding.cause)
+    if without:
+        lines.append(f"{without} of the new findings have no cause so far: explain looks for it with no deadline")
+    return lines
 
 
 def known_lines(report: Report) -> list[str]:

@@ -41,6 +41,25 @@ def test_two_jobs_end_with_one_table(tmp_path: Path) -> None:
     assert result.stdout.count("judged trials in") == 1
 
 
+def test_a_new_finding_is_named_by_its_whole_path_and_with_what_says_more(
+    tmp_path: Path, implementations: Path
+) -> None:
+    result = fuzz(tmp_path, "--target", f"{implementations}:wrong_y", "--cases", "64", "--mode", "training")
+    assert result.exit_code == 1, result.output
+    paths = {line.split()[-1] for line in result.stdout.splitlines() if line.startswith(("NEW ", "SHRUNK "))}
+    saved = {str(path) for path in (tmp_path / "corpus" / "found").glob("*.json")}
+    assert saved
+    assert paths >= saved
+    explain, report = (
+        next(line for line in result.stdout.splitlines() if f"bnfuzz {command} " in line).partition("bnfuzz ")[2]
+        for command in ("explain", "report")
+    )
+    for line in (explain, report):
+        _, path, option, backend = line.split()
+        assert path in saved
+        assert (option, backend) == ("--backend", f"target:{implementations}:wrong_y")
+
+
 def test_a_campaign_that_judged_nothing_is_no_success(tmp_path: Path) -> None:
     result = fuzz(tmp_path, "--backend", "numpy", "--minutes", "1e-6")
     assert "not one trial was judged, so this says nothing" in result.stderr
