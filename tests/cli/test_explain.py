@@ -122,6 +122,7 @@ def test_float64_is_told_in_all_its_digits(folder: Path) -> None:
     done = explain("wide.json", "--backend", "target:user.py:batch_norm")
     (numbers,) = re.findall(r"y\[.*\] wrong: observed (\S+), exact (\S+),", done.output)
     assert all(repr(float(text)) == text and len(text) > 14 for text in numbers)
+    assert f"observed {numbers[0]} (" in done.output, "the evidence for the cause tells the same number"
 
 
 def test_a_function_that_is_elsewhere_is_asked_for_with_its_folder(

@@ -31,6 +31,7 @@ from bnfuzz.faults import affine, sums
 from bnfuzz.faults.backend import run
 from bnfuzz.faults.kernel import Kernel, Pass
 from bnfuzz.faults.sound import fused
+from bnfuzz.formats import decimal
 from bnfuzz.judge.compare import OutputJudgement
 from bnfuzz.judge.unstable import REPRODUCES
 from bnfuzz.judge.verdict import FINDINGS
@@ -154,6 +155,7 @@ def _compare(trial: Trial, step: int, output: OutputJudgement, enclosed: Enclosu
     observation = trial.observation
     exact = observation.steps[step].reference.outputs[output.name]
     assert output.observed is not None
+    name = output.observed.dtype.name
     seen = np.asarray(output.observed[0], dtype=np.float64).astype(EXTENDED)
     truth = exact.value[0].astype(EXTENDED) + exact.rest[0]
     judged = ~exact.undefined[0]
@@ -172,7 +174,10 @@ def _compare(trial: Trial, step: int, output: OutputJudgement, enclosed: Enclosu
         if wrong.any():
             distance = np.where(wrong, np.abs(seen - enclosed.v) / _half(enclosed), -1.0)
             at = _worst(distance)
-            return f"{_place(observation, step, output.name, at)}: {_predicted(enclosed, at)}, observed {_n(seen[at])}"
+            return (
+                f"{_place(observation, step, output.name, at)}: {_predicted(enclosed, at, name)}, "
+                f"observed {decimal(seen[at], name)}"
+            )
         if not failing.any():
             return None
         shift = np.abs(enclosed.v - truth)
@@ -186,8 +191,8 @@ def _compare(trial: Trial, step: int, output: OutputJudgement, enclosed: Enclosu
     if same[at] or trial.hypothesis.kind == "algorithm":
         return supported, f"{where}: {_errs(trial, step, output, seen, truth, enclosed, at)}"
     line = (
-        f"{where}: {_predicted(enclosed, at)}, observed {_n(seen[at])}{_share(enclosed, seen, at)}; "
-        f"the true value {_n(truth[at])} is {away:.3g} of its bounds away"
+        f"{where}: {_predicted(enclosed, at, name)}, observed {decimal(seen[at], name)}{_share(enclosed, seen, at)}; "
+        f"the true value {decimal(truth[at], name)} is {away:.3g} of its bounds away"
     )
     return supported, line
 
@@ -203,12 +208,13 @@ def _errs(
 ) -> str:
     """Of an unstable evaluation: what it gives when it is run, and how far it may be off."""
     compute = trial.conventions.compute_format(trial.spec.data_format).name
-    given = ", ".join(dict.fromkeys(_n(array[at]) for array in _ran(trial, step, output.name)))
+    name = "float32" if output.observed is None else output.observed.dtype.name
+    given = ", ".join(dict.fromkeys(decimal(array[at], name) for array in _ran(trial, step, output.name)))
     half = float(_half(enclosed)[at])
     reach = "without limit" if not np.isfinite(half) else f"by up to {half:.2g}"
     return (
-        f"observed {_n(seen[at])} where {_n(truth[at])} is exact; run in {compute} it gives {given}, and may be off "
-        f"{reach} here, a sound kernel by {output_bound(trial, step, output.name, at):.2g}"
+        f"observed {decimal(seen[at], name)} where {decimal(truth[at], name)} is exact; run in {compute} it gives "
+        f"{given}, and may be off {reach} here, a sound kernel by {output_bound(trial, step, output.name, at):.2g}"
     )
 
 
@@ -298,11 +304,11 @@ def _place(observation: Observation, step: int, name: str, at: tuple[int, ...]) 
     return where if len(observation.spec.steps) == 1 else f"step {step + 1}, {where}"
 
 
-def _predicted(enclosed: Enclosure, at: tuple[int, ...]) -> str:
+def _predicted(enclosed: Enclosure, at: tuple[int, ...], name: str) -> str:
     value, half = enclosed.v[at], _half(enclosed)[at]
     if not np.isfinite(value):
-        return f"its exact value is {_n(value)}"
-    return f"its exact value is {_n(value)}, bound {float(half):.2g}"
+        return f"its exact value is {decimal(value, name)}"
+    return f"its exact value is {decimal(value, name)}, bound {float(half):.2g}"
 
 
 def _share(enclosed: Enclosure, seen: Array, at: tuple[int, ...]) -> str:
@@ -310,7 +316,3 @@ def _share(enclosed: Enclosure, seen: Array, at: tuple[int, ...]) -> str:
     if not np.isfinite(seen[at]) or not np.isfinite(half) or half == 0:
         return ""
     return f" ({float(abs(seen[at] - enclosed.v[at])) / half:.2g} of the bound)"
-
-
-def _n(value: object) -> str:
-    return f"{float(value):.9g}"  # type: ignore[arg-type]  # a NumPy number
