@@ -5,6 +5,7 @@ from bnfuzz.diagnosis.probes import (
     axes,
     compute,
     degenerate,
+    divisor,
     eps_limit,
     eps_place,
     eps_value,
@@ -25,6 +26,7 @@ from bnfuzz.diagnosis.probes.row import CANNOT_TELL, Probe, Row
 GROUPS = (
     eps_value,
     eps_place,
+    divisor,
     eps_limit,
     momentum,
     running,

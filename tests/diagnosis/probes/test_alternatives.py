@@ -129,6 +129,8 @@ READINGS = [
     ("place of eps", fault("eps_default_1e_3"), "ignored for 1e-3", False),
     ("place of eps", fault("std_missing_sqrt"), "none of the known places", False),
     ("place of eps", fault("ddof1_norm"), "none of the known places", False),
+    ("variance divides by", fault("ddof1_norm"), "n − 1", False),
+    *(("variance divides by", of_function(batch_norm(root=root)), "n", True) for root in FUNCTIONS.values()),
     ("default eps", clean(default_eps=1e-3), "0.001", False),
     ("default eps", clean(default_eps=2e-5), "2e-05", False),
     ("default eps", clean(default_eps=FLOAT32_OF), f"{FLOAT32_OF}, the float32 nearest to 0.001", False),
@@ -319,7 +321,7 @@ def test_a_call_without_eps_is_probed_with_its_own(line):
     [
         (fault("eps_outside"), {"place of eps"}),
         (fault("eps_max"), {"place of eps"}),
-        (fault("ddof1_norm"), {"place of eps"}),
+        (fault("ddof1_norm"), {"place of eps", "variance divides by"}),
         (clean(default_eps=1e-3), {"default eps"}),
         (clean(momentum_weighs="old"), {"momentum weighs", "default momentum"}),
         (clean(default_momentum=0.01), {"default momentum"}),
