@@ -65,7 +65,7 @@ def test_any_other_value_is_refused_with_its_place_or_read(field: str, value: ob
 
 
 def keeps(read: object, given: object) -> bool:
-    """Whether all that was given was read: what an object leaves out has its default, control characters do not stay."""
+    """Whether all that was given was read: a field left out has its default, control characters go."""
     if isinstance(given, dict) and isinstance(read, dict):
         return all(name in read and keeps(read[name], value) for name, value in given.items())
     if isinstance(given, list) and isinstance(read, list):
