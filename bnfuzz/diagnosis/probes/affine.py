@@ -11,8 +11,9 @@ from functools import partial
 import numpy as np
 
 from bnfuzz.case import Case, Mode
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
 from bnfuzz.diagnosis.probes.hypotheses import expect, fits, raw
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
+from bnfuzz.diagnosis.probes.row import Probe, Seen
 from bnfuzz.diagnosis.probes.subject import CHANNELS, Subject, columns_of, inputs_of
 
 DIRECT = "direct: (x − mean)·r·gamma + beta"

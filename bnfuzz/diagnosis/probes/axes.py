@@ -8,9 +8,10 @@ import numpy as np
 
 from bnfuzz.case import Case, Spec
 from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
 from bnfuzz.diagnosis.probes.eps_place import require_formula
 from bnfuzz.diagnosis.probes.hypotheses import expect, standing
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
+from bnfuzz.diagnosis.probes.row import Probe, Seen
 from bnfuzz.diagnosis.probes.subject import Subject, columns_of, inputs_of, refusal
 
 SIDE = 3

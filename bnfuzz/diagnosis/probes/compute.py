@@ -15,9 +15,10 @@ from bnfuzz import formats
 from bnfuzz.backends.pool import Reply
 from bnfuzz.case import Case, Inputs, Spec
 from bnfuzz.conventions import Conventions, FormatTriple
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
 from bnfuzz.diagnosis.probes.eps_place import require_formula
 from bnfuzz.diagnosis.probes.hypotheses import expect, ratio, raw
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
+from bnfuzz.diagnosis.probes.row import Probe, Seen
 from bnfuzz.diagnosis.probes.subject import CHANNELS, ROWS, Subject, inputs_of, refusal
 from bnfuzz.formats import FormatName
 

@@ -6,9 +6,10 @@ import numpy as np
 
 from bnfuzz.case import Array, Case, Inputs, Outputs
 from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
 from bnfuzz.diagnosis.probes.hypotheses import expect, fits, standing
 from bnfuzz.diagnosis.probes.momentum import SENSES
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen, of_statistics
+from bnfuzz.diagnosis.probes.row import Probe, Seen, of_statistics
 from bnfuzz.diagnosis.probes.subject import Subject, inputs_of, refusal
 
 REFUSED = "refused"

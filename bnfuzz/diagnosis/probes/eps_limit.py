@@ -8,10 +8,11 @@ import numpy as np
 
 from bnfuzz.case import Case, Inputs, Mode, Spec
 from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
 from bnfuzz.diagnosis.probes.eps_place import require_formula
 from bnfuzz.diagnosis.probes.hypotheses import Expected, expect, standing
 from bnfuzz.diagnosis.probes.numbers import power
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
+from bnfuzz.diagnosis.probes.row import Probe, Seen
 from bnfuzz.diagnosis.probes.subject import Subject, alternating, columns_of, inputs_of, refusal
 
 SMALL = 2.0**-40

@@ -13,9 +13,10 @@ from types import MappingProxyType
 import numpy as np
 
 from bnfuzz.case import Array, Case
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
 from bnfuzz.diagnosis.probes.hypotheses import Alternatives, expect, joined, predictions, standing, the_one
 from bnfuzz.diagnosis.probes.numbers import power
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
+from bnfuzz.diagnosis.probes.row import Probe, Seen
 from bnfuzz.diagnosis.probes.subject import Subject, alternating, inputs_of
 from bnfuzz.judge.unstable import REPRODUCES
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bnfuzz.case import Array, Case, Inputs, Spec
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
 from bnfuzz.diagnosis.probes.hypotheses import expect, predictions, the_one
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
+from bnfuzz.diagnosis.probes.row import Probe, Seen
 from bnfuzz.diagnosis.probes.subject import Subject, alternating, inputs_of, offered, refusal
 
 USED = "used and learned"

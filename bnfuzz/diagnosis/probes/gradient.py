@@ -8,8 +8,9 @@ import numpy as np
 
 from bnfuzz.case import Case
 from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
 from bnfuzz.diagnosis.probes.hypotheses import expect, predictions, the_one
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
+from bnfuzz.diagnosis.probes.row import Probe, Seen
 from bnfuzz.diagnosis.probes.subject import Subject, inputs_of
 
 COLUMNS = np.array([[-1.0], [1.0], [3.0], [5.0]])

@@ -15,7 +15,7 @@ import numpy as np
 
 from bnfuzz.case import Array, Inputs, Spec
 from bnfuzz.conventions import Conventions
-from bnfuzz.diagnosis.probes.row import CannotTell
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
 from bnfuzz.numerics.reference import OutputReference, evaluate
 from bnfuzz.numerics.rules import rules_of
 

@@ -13,9 +13,10 @@ import numpy as np
 from bnfuzz import formats
 from bnfuzz.case import Array, Case, Inputs, Spec
 from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
 from bnfuzz.diagnosis.probes.hypotheses import Expected, expect, fits, the_one
 from bnfuzz.diagnosis.probes.numbers import NARROWER
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen, of_statistics
+from bnfuzz.diagnosis.probes.row import Probe, Seen, of_statistics
 from bnfuzz.diagnosis.probes.subject import CHANNELS, INEXACT, Subject, inputs_of
 
 Weighs = Literal["new", "old"]

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bnfuzz.case import Case
 from bnfuzz.conventions import Conventions
-
-if TYPE_CHECKING:
-    from bnfuzz.diagnosis.probes.subject import Subject
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
+from bnfuzz.diagnosis.probes.subject import Subject
 
 CANNOT_TELL = "cannot be told"
-
-
-class CannotTell(Exception):
-    """The implementation's form hides the answer, or no alternative fits; the text says why."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from bnfuzz.case import Case
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
 from bnfuzz.diagnosis.probes.hypotheses import Expected, expect, predictions, standing
 from bnfuzz.diagnosis.probes.momentum import SENSES
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen, of_statistics
+from bnfuzz.diagnosis.probes.row import Probe, Seen, of_statistics
 from bnfuzz.diagnosis.probes.subject import Subject, alternating, inputs_of, offered, refusal
 
 BIASED, BESSEL = "n", "n − 1"

@@ -8,7 +8,8 @@ import numpy as np
 
 from bnfuzz.case import Case, Inputs, Outputs, Spec
 from bnfuzz.conventions import Conventions
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
+from bnfuzz.diagnosis.probes.row import Probe, Seen
 from bnfuzz.diagnosis.probes.subject import CHANNELS, ROWS, Subject, inputs_of, refusal
 
 SAME, OTHER = "the same bits", "other bits"

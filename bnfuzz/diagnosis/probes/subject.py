@@ -13,7 +13,7 @@ from bnfuzz import formats
 from bnfuzz.backends.pool import Pool, Reply
 from bnfuzz.case import Array, Inputs, Mode, Outputs, Spec, batch_norm_spec, expected_arrays, expected_outputs
 from bnfuzz.conventions import Conventions, FormatTriple
-from bnfuzz.diagnosis.probes.row import CannotTell
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
 from bnfuzz.errors import InfrastructureError
 from bnfuzz.formats import Format
 from bnfuzz.numerics.values import Float

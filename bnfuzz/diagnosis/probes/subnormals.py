@@ -10,10 +10,11 @@ from functools import partial
 
 from bnfuzz.case import Case
 from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
 from bnfuzz.diagnosis.probes.eps_place import require_formula
 from bnfuzz.diagnosis.probes.hypotheses import expect, fits
 from bnfuzz.diagnosis.probes.numbers import power
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
+from bnfuzz.diagnosis.probes.row import Probe, Seen
 from bnfuzz.diagnosis.probes.subject import Subject, alternating, columns_of, inputs_of
 
 KEPT, FLUSHED = "kept", "become 0"

@@ -14,7 +14,8 @@ import numpy as np
 
 from bnfuzz.case import Array, Case, Inputs, Spec
 from bnfuzz.conventions import Conventions, Summation
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
+from bnfuzz.diagnosis.probes.row import Probe, Seen
 from bnfuzz.diagnosis.probes.subject import Subject, inputs_of, offered
 from bnfuzz.numerics.tracked import RAW, TrackedArithmetic
 from bnfuzz.numerics.values import Float, Float64

@@ -10,8 +10,9 @@ import numpy as np
 
 from bnfuzz.case import Case, Inputs, Spec
 from bnfuzz.conventions import Conventions
+from bnfuzz.diagnosis.probes.cannot_tell import CannotTell
 from bnfuzz.diagnosis.probes.hypotheses import expect, fits, ratio, raw
-from bnfuzz.diagnosis.probes.row import CannotTell, Probe, Seen
+from bnfuzz.diagnosis.probes.row import Probe, Seen
 from bnfuzz.diagnosis.probes.subject import CHANNELS, ROWS, Subject, columns_of, inputs_of
 from bnfuzz.numerics.reference import Reference, evaluate
 from bnfuzz.numerics.rules import rules_of
