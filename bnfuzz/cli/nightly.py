@@ -74,7 +74,7 @@ def nightly(
         # A night replays for a long time before its campaign needs the cluster.
         Cluster(dask).close()
     if not corpus.exists():
-        click.echo(f"bnfuzz: the corpus {corpus} is new: nothing is known yet")
+        click.echo(f"bnfuzz: the corpus {corpus} is new: nothing is known yet", err=True)
     progress = Progress()
 
     def tell(line: str) -> None:
