@@ -73,8 +73,7 @@ def nightly(
     if dask is not None:
         # A night replays for a long time before its campaign needs the cluster.
         Cluster(dask).close()
-    if not corpus.exists():
-        click.echo(f"bnfuzz: the corpus {corpus} is new: nothing is known yet", err=True)
+    corpus_is_new = not corpus.exists()
     progress = Progress()
 
     def tell(line: str) -> None:
@@ -87,6 +86,10 @@ def nightly(
     limits = Limits.of_timeout(timeout)
     report = run_night(asked, tell=tell, announce=announce, tick=progress.tick, limits=limits)
     progress.clear()
+    if corpus_is_new:
+        click.echo(
+            f"bnfuzz: the corpus {corpus} was not there and has been made: no stored case was replayed", err=True
+        )
     for trouble in report.night.troubles:
         click.echo(f"bnfuzz: not to be trusted: {trouble}", err=True)
     click.echo(f"night {report.night.number}: {headline(report)}; {folder / 'page.html'}")
