@@ -88,7 +88,7 @@ def nightly(
     progress.clear()
     if corpus_is_new:
         click.echo(
-            f"bnfuzz: the corpus {corpus} was not there and has been made: no stored case was replayed", err=True
+            f"bnfuzz: the corpus {corpus} is new: no stored case was replayed", err=True
         )
     for trouble in report.night.troubles:
         click.echo(f"bnfuzz: not to be trusted: {trouble}", err=True)
