@@ -87,9 +87,7 @@ def nightly(
     report = run_night(asked, tell=tell, announce=announce, tick=progress.tick, limits=limits)
     progress.clear()
     if corpus_is_new:
-        click.echo(
-            f"bnfuzz: the corpus {corpus} is new: no stored case was replayed", err=True
-        )
+        click.echo(f"bnfuzz: the corpus {corpus} is new: no stored case was replayed", err=True)
     for trouble in report.night.troubles:
         click.echo(f"bnfuzz: not to be trusted: {trouble}", err=True)
     click.echo(f"night {report.night.number}: {headline(report)}; {folder / 'page.html'}")
