@@ -98,14 +98,14 @@ def floods(x, gamma, beta, *, eps, axis):
 
 
 def garbles(x, gamma, beta, *, eps, axis):
-    for descriptor in range(3, 64):
+    for descriptor in range(3, 4096):
         with contextlib.suppress(OSError):
             os.write(descriptor, b"garbage!" * 100)
     return sound(x, gamma, beta, eps=eps, axis=axis)
 
 
 def closes(x, gamma, beta, *, eps, axis):
-    os.closerange(0, 256)
+    os.closerange(0, 4096)
     return sound(x, gamma, beta, eps=eps, axis=axis)
 
 
