@@ -76,10 +76,14 @@ def test_features_of_both_families() -> None:
 
 
 def test_a_system_without_the_usual_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(*_: object, **__: object) -> str:
-        raise FileNotFoundError
+    read_text = Path.read_text
 
-    monkeypatch.setattr(Path, "read_text", absent)
+    def elsewhere(path: Path, *arguments: str, **options: str) -> str:
+        if path.parts[:2] == ("/", "proc"):
+            raise FileNotFoundError
+        return read_text(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "read_text", elsewhere)
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(platform, "processor", lambda: "")
     found = machine.describe()
