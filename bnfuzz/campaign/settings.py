@@ -50,12 +50,7 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.backends:
             raise UsageError("no backend is given; name at least one, `bnfuzz backends` lists them")
-        if (self.minutes is None) == (self.cases is None):
-            raise UsageError("give either minutes or cases as the budget, and not both")
-        if self.minutes is not None and not (math.isfinite(self.minutes) and self.minutes > 0):
-            raise UsageError(f"minutes={self.minutes} must be a positive number")
-        if self.cases is not None and self.cases < 1:
-            raise UsageError(f"cases={self.cases} must be at least 1")
+        check_budget(self.minutes, self.cases)
         if not 1 <= self.trials <= MOST_TRIALS:
             raise UsageError(f"trials={self.trials} must be at least 1 and at most {MOST_TRIALS}")
         if self.seed < 0:
@@ -64,6 +59,16 @@ class Settings:
         _known("mode", self.modes, get_args(Mode))
         _known("output", self.outputs, OUTPUT_NAMES)
         _known("family", self.families, get_args(ValueName))
+
+
+def check_budget(minutes: float | None, cases: int | None) -> None:
+    """Raises UsageError unless just one of the two is given, and is positive."""
+    if (minutes is None) == (cases is None):
+        raise UsageError("give either minutes or cases as the budget, and not both")
+    if minutes is not None and not (math.isfinite(minutes) and minutes > 0):
+        raise UsageError(f"minutes={minutes} must be a positive number")
+    if cases is not None and cases < 1:
+        raise UsageError(f"cases={cases} must be at least 1")
 
 
 def _known(what: str, given: tuple[str, ...], allowed: Collection[Any]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bnfuzz.campaign.settings import check_budget
 from bnfuzz.campaign.shards import check_jobs
 from bnfuzz.errors import UsageError
 
@@ -44,12 +45,7 @@ class Asked:
     new_only: bool = False
 
     def __post_init__(self) -> None:
-        if (self.minutes is None) == (self.cases is None):
-            raise UsageError("give either minutes or cases as the budget, and not both")
-        if self.minutes is not None and not (math.isfinite(self.minutes) and self.minutes > 0):
-            raise UsageError(f"minutes={self.minutes} must be a positive number")
-        if self.cases is not None and self.cases < 1:
-            raise UsageError(f"cases={self.cases} must be at least 1")
+        check_budget(self.minutes, self.cases)
         if self.seed is not None and self.seed < 0:
             raise UsageError(f"seed={self.seed} must not be negative")
         check_jobs(self.jobs, self.dask)
