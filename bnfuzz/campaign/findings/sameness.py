@@ -28,6 +28,7 @@ from typing import cast
 
 from bnfuzz.case import OUTPUT_NAMES
 from bnfuzz.judge.verdict import FAILING, FINDINGS, Kind, precedence
+from bnfuzz.signature import Parts, parts_of
 
 STATISTICS = frozenset({"batch_mean", "batch_var"})
 GRADIENTS = frozenset({"dgamma", "dbeta", "dx"})
@@ -53,14 +54,20 @@ class Symptoms:
     @property
     def place(self) -> tuple[str, ...]:
         """All of the signature but output and kind, and the class of the kind."""
-        version, backend, operation, mode, _, kind, formats, regime = self.signature.split("/")
-        return version, backend, operation, mode, formats, regime, class_of(kind)
+        p = self._parts
+        return p.recipe, p.backend, p.operation, p.mode, p.formats, p.regime, class_of(p.kind)
 
     @property
     def telling(self) -> tuple[int, int]:
         """Smaller is more telling."""
-        _, _, _, _, output, kind, _, _ = self.signature.split("/")
-        return _flow(output), precedence(cast(Kind, kind))
+        p = self._parts
+        return _flow(p.output), precedence(cast(Kind, p.kind))
+
+    @property
+    def _parts(self) -> Parts:
+        parts = parts_of(self.signature)
+        assert parts is not None, self.signature
+        return parts
 
 
 def class_of(kind: str) -> str:
