@@ -15,12 +15,21 @@ from bnfuzz.errors import UsageError
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def folder_option(command: Command) -> Command:
-    """The option `--corpus FOLDER`, as the parameter `folder`."""
-    option = click.option(
-        "--corpus", "folder", default="corpus", show_default=True, type=click.Path(path_type=Path), help="Its folder."
+def corpus_option(said: str) -> Callable[[Command], Command]:
+    """The option `--corpus FOLDER`, as the parameter `folder`, with this help."""
+    return click.option(
+        "--corpus", "folder", default="corpus", show_default=True, type=click.Path(path_type=Path), help=said
     )
-    return option(command)
+
+
+def folder_option(command: Command) -> Command:
+    """`--corpus FOLDER` of commands on a corpus."""
+    return corpus_option("Its folder.")(command)
+
+
+def lookup_option(command: Command) -> Command:
+    """`--corpus FOLDER` of commands on cases."""
+    return corpus_option("Where a CASE that is no path is looked up, by file name or the start of its id.")(command)
 
 
 def existing(folder: Path) -> Corpus:

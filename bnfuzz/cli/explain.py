@@ -10,6 +10,7 @@ import click
 from bnfuzz.backends import registry
 from bnfuzz.backends.pool import Pool
 from bnfuzz.casefile import CaseFile, read
+from bnfuzz.cli.cases import lookup_option
 from bnfuzz.cli.replay import case_files
 from bnfuzz.conventions import Conventions
 from bnfuzz.diagnosis.explain import explain_case, explain_stored
@@ -24,14 +25,7 @@ from bnfuzz.report.words import inputs_words, spec_words
 @click.argument("cases", metavar="CASE...", nargs=-1, required=True)
 @click.option("--backend", "names", multiple=True, metavar="NAME", help="Whose outputs; may be repeated.")
 @click.option("--no-probe", is_flag=True, help="Do not run the backend on further inputs.")
-@click.option(
-    "--corpus",
-    "folder",
-    default="corpus",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="Where a CASE that is no path is looked up, by file name or the start of its id.",
-)
+@lookup_option
 @click.pass_context
 def explain(
     context: click.Context, cases: tuple[str, ...], names: tuple[str, ...], no_probe: bool, folder: Path

@@ -9,6 +9,7 @@ import click
 
 from bnfuzz.backends.pool import Pool
 from bnfuzz.casefile import CaseFile, read
+from bnfuzz.cli.cases import lookup_option
 from bnfuzz.cli.corpus import resolve
 from bnfuzz.corpus import Corpus, case_paths
 from bnfuzz.errors import CaseFileError, UsageError
@@ -24,14 +25,7 @@ MARKS = {"known": "known", "failed": "new"}
 @click.command("replay")
 @click.argument("cases", metavar="CASE...", nargs=-1, required=True)
 @click.option("--backend", "names", multiple=True, metavar="NAME", help="Only this backend; may be repeated.")
-@click.option(
-    "--corpus",
-    "folder",
-    default="corpus",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="Where a CASE that is no path is looked up, by file name or the start of its id.",
-)
+@lookup_option
 @click.option("--mpmath", "exact", is_flag=True, help="Judge against mpmath, the finest rung of the reference.")
 @click.pass_context
 def replay(

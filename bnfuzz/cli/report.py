@@ -10,6 +10,7 @@ import click
 
 from bnfuzz.backends.pool import Pool
 from bnfuzz.casefile.atomic import make_folder, write_atomic, write_bytes_atomic
+from bnfuzz.cli.cases import corpus_option
 from bnfuzz.cli.corpus import resolve
 from bnfuzz.corpus import Corpus, Entry
 from bnfuzz.errors import UsageError
@@ -30,14 +31,7 @@ PLOTS: dict[str, Literal["svg", "png"]] = {".svg": "svg", ".png": "png"}
 )
 @click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Write the plot here (.svg or .png).")
 @click.option("--seconds", type=click.FloatRange(min=1), metavar="S", help="Limit; what there is no time for is named.")
-@click.option(
-    "--corpus",
-    "folder",
-    default="corpus",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="Where --signature, and a CASE that is no path, are looked up.",
-)
+@corpus_option("Where --signature, and a CASE that is no path, are looked up.")
 def report(
     *,
     cases: tuple[str, ...],
