@@ -55,11 +55,11 @@ class Place:
                 os.kill(process.pid, signal.SIGINT)
 
     def close(self) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
         for process in self._processes:
             process.kill()
-            process.join()
+        if self._executor is not None:
+            # The executor's own thread takes leave of the dead process; a second one that waits for it here may miss it.
+            self._executor.shutdown(wait=True, cancel_futures=True)
         self._executor, self._processes = None, []
 
 
