@@ -58,7 +58,7 @@ class Place:
         for process in self._processes:
             process.kill()
         if self._executor is not None:
-            # The executor's own thread takes leave of the dead process; a second one that waits for it here may miss it.
+            # The executor's own thread takes leave of the dead process; waiting for it here too, one could miss it.
             self._executor.shutdown(wait=True, cancel_futures=True)
         self._executor, self._processes = None, []
 
