@@ -31,6 +31,12 @@ def parts_of(signature: str) -> Parts | None:
     return Parts(*parts) if len(parts) == len(Parts._fields) else None
 
 
+def backend_of(text: str) -> str:
+    """The backend that a signature, or a pattern of known.toml, names; empty where there is none in it."""
+    _, _, rest = text.partition("/")
+    return rest.partition("/")[0]
+
+
 def first_failing(verdicts: tuple[Verdict, ...]) -> Verdict | None:
     """The failing verdict that names the finding: kinds that fail a run first, then data-flow order."""
 

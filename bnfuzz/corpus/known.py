@@ -23,6 +23,7 @@ from typing import Any, Literal, get_args
 from bnfuzz.casefile import versions
 from bnfuzz.casefile.atomic import locked, make_folder, write_atomic
 from bnfuzz.errors import UsageError
+from bnfuzz.signature import backend_of
 
 MAX_BYTES = 1 << 20
 MAX_LINE = 8_000
@@ -65,17 +66,16 @@ class KnownFinding:
             raise UsageError(f"link={self.link!r} is no address; start it with https://")
         if not self.backend:
             raise UsageError("backend is empty; name one, use a pattern such as jax*, or leave it out")
-        named = self.signature.split("/")[1]
+        named = backend_of(self.signature)
         if not re.search(r"[*?\[]", self.signature) and not fnmatch.fnmatchcase(named, self.backend):
             raise UsageError(f"backend={self.backend!r} never fits the signature's backend {named!r}; make them agree")
         versions.check_range(self.versions)
 
     def matches(self, signature: str, version: str | None = None) -> bool:
         """Whether the entry speaks of this signature, at this version of its backend (None: any)."""
-        backend = signature.split("/")[1] if signature.count("/") else ""
         return (
             (signature == self.signature or fnmatch.fnmatchcase(signature, self.signature))
-            and fnmatch.fnmatchcase(backend, self.backend)
+            and fnmatch.fnmatchcase(backend_of(signature), self.backend)
             and versions.within(version, self.versions)
         )
 

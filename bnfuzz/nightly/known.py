@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from bnfuzz.casefile.versions import within
 from bnfuzz.corpus import KnownFinding
 from bnfuzz.night import KnownEntry
-from bnfuzz.signature import portable
+from bnfuzz.signature import backend_of, portable
 
 
 def known_tonight(
@@ -69,5 +69,4 @@ def _standing(
 
 def _speaks_of(entry: KnownFinding, backend: str) -> bool:
     name = portable(backend)
-    named = entry.signature.split("/")[1]
-    return fnmatch.fnmatchcase(name, named) and fnmatch.fnmatchcase(name, entry.backend)
+    return fnmatch.fnmatchcase(name, backend_of(entry.signature)) and fnmatch.fnmatchcase(name, entry.backend)

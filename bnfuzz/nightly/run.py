@@ -7,8 +7,10 @@ leaves the state of the night before, and its findings are the next night's news
 from __future__ import annotations
 
 import datetime
+import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bnfuzz.backends.pool import Limits, Pool
@@ -34,7 +36,7 @@ from bnfuzz.nightly.unfinished import explain_rest, shrink_rest
 from bnfuzz.nightly.version import version_of
 from bnfuzz.replay import roster, started
 from bnfuzz.report.night.page import check_ready
-from bnfuzz.signature import portable
+from bnfuzz.signature import backend_of, portable
 
 Tell = Callable[[str], None]
 Announce = Callable[[Discovery], None]
@@ -264,10 +266,26 @@ class _Night:
     def _seen(self, signatures: Iterable[str]) -> None:
         versions = {portable(name): version for name, version in self.versions.items()}
         for signature in signatures:
-            self.ledger.seen(signature, version=versions.get(signature.split("/")[1], ""))
+            self.ledger.seen(signature, version=versions.get(backend_of(signature), ""))
 
     def _finish_findings(self) -> None:
-        """Shrinks, explains and writes down what is not yet."""
-        shrink_rest(self.ledger, self.corpus, self.store, self.pool, self.backends, self.schedule.part(SHRINK_END))
-        explain_rest(self.ledger, self.store, self.pool, self.backends, self.schedule.over(SHRINK_END))
-        self.remarks += write_issues(self.ledger, self.store, self.pool, self.backends, self.schedule.part(ISSUES_END))
+        """Shrinks, explains and writes down what is not yet.
+
+        What breaks one of these is trouble, whatever it is, and costs neither the others nor what the night has found.
+        """
+        with self._trouble("shrinking what was left"):
+            shrink_rest(self.ledger, self.corpus, self.store, self.pool, self.backends, self.schedule.part(SHRINK_END))
+        with self._trouble("looking for causes"):
+            explain_rest(self.ledger, self.store, self.pool, self.backends, self.schedule.over(SHRINK_END))
+        with self._trouble("writing the issue texts"):
+            seconds = self.schedule.part(ISSUES_END)
+            self.remarks += write_issues(self.ledger, self.store, self.pool, self.backends, seconds)
+
+    @contextmanager
+    def _trouble(self, doing: str) -> Iterator[None]:
+        """Any exception is told whole, and becomes a line of the night's troubles."""
+        try:
+            yield
+        except Exception as error:
+            self.tell("".join(traceback.format_exception(error)).rstrip())
+            self.troubles.append(f"{doing} failed: {type(error).__name__}: {str(error).partition(chr(10))[0]}")

@@ -10,6 +10,7 @@ from bnfuzz.campaign.run import Report
 from bnfuzz.campaign.search import SLOW_PLANS, SLOW_TRIALS
 from bnfuzz.case import OUTPUT_NAMES
 from bnfuzz.report.columns import aligned
+from bnfuzz.signature import parts_of
 
 HEADER = ("backend", "output", "checks", "informative", "limit only", "vacuous", "uncertain", "findings", "worst ratio")
 
@@ -100,8 +101,8 @@ def discovery_line(discovery: Discovery) -> str:
     why = f"  ({discovery.finding.cause or first.why})" if discovery.finding.cause or first.why else ""
     others = [name for name in OUTPUT_NAMES if name in discovery.outputs - {first.output}]
     too = f"  fails {', '.join(others)} too" if others else ""
-    before = [signature.split("/") for signature in discovery.earlier[-1:] if not discovery.shrunk]
-    was = "".join(f"  (until now {output} {kind})" for _, _, _, _, output, kind, *_ in before)
+    before = [parts_of(signature) for signature in discovery.earlier[-1:] if not discovery.shrunk]
+    was = "".join(f"  (until now {parts.output} {parts.kind})" for parts in before if parts)
     word = "SHRUNK" if discovery.shrunk else "NEW"
     # A call that failed has no bound to be measured by.
     far = f"{first.severity:.3g} bounds, " if first.severity else ""

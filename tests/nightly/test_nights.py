@@ -250,3 +250,27 @@ def test_an_unreadable_file_stops_nothing_and_is_named(
     assert [row.case for row in report.replayed] == ["a.json"]
     assert [file.case for file in report.unreadable] == ["b.json"]
     assert "b.json" in (tmp_path / "night/summary.md").read_text()
+
+
+@pytest.mark.usefixtures("quick_texts")
+@pytest.mark.parametrize("part", ["shrink_rest", "explain_rest", "write_issues"])
+def test_what_breaks_while_findings_are_finished_costs_no_finding(
+    night: Night, mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    mine.write_text(SHIFTED)
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a mistake of ours")
+
+    told: list[str] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(run, part, broken)
+        first = night(told, seed=1, cases=8)
+    assert first.exit_code == 3
+    assert first.night.troubles[0].endswith("failed: ZeroDivisionError: a mistake of ours")
+    assert any("Traceback" in line for line in told)
+    assert {row.standing for row in first.findings} == {"new"}
+    assert "a mistake of ours" in (tmp_path / "night/summary.md").read_text()
+    second = night(seed=1, cases=8)
+    assert second.exit_code == 0
+    assert {row.signature for row in first.findings} <= {row.signature for row in second.findings}

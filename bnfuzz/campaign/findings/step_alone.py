@@ -15,7 +15,7 @@ from bnfuzz.case import Array, Inputs, Spec, check_inputs
 from bnfuzz.errors import UsageError
 from bnfuzz.evaluation import Result, evaluate_block
 from bnfuzz.judge.compare import OutputJudgement
-from bnfuzz.signature import signature
+from bnfuzz.signature import parts_of, signature
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,7 +30,10 @@ class Alone:
 
 def step_alone(pool: Pool, result: Result, spec: Spec, inputs: Inputs, trial: int, identity: str) -> Alone | None:
     """The first step in which the output that `identity` names fails, where it fails alone too; None where not."""
-    output, kind = identity.split("/")[4:6]
+    parts = parts_of(identity)
+    if parts is None:
+        return None
+    output, kind = parts.output, parts.kind
     number = next((k for k, step in enumerate(result.steps) if _kind(step.outputs, output, trial) == kind), None)
     if number is None:
         return None

@@ -26,7 +26,7 @@ from bnfuzz.report.issue.subject import Subject, recorded_signatures, script_par
 from bnfuzz.report.issue.text import issue_markdown
 from bnfuzz.report.issue.title import claim, title_of
 from bnfuzz.report.scripts.writers import writer_of
-from bnfuzz.signature import RECIPE
+from bnfuzz.signature import RECIPE, backend_of
 
 MOST_INPUTS = 4
 """Inputs of one signature that a report shows, the worst first; the rest is counted."""
@@ -156,8 +156,8 @@ def _usable(backend: str, shown: Sequence[Subject]) -> list[Subject]:
 def _backend_of(findings: Sequence[Entry], signature: str | None) -> str:
     """The one backend that the cases are about."""
     if signature is not None:
-        return signature.split("/")[1] if signature.count("/") else signature
-    signed = {one.split("/")[1] for entry in findings for one in recorded_signatures(entry)}
+        return backend_of(signature) or signature
+    signed = {backend_of(one) for entry in findings for one in recorded_signatures(entry)}
     failing = {e.backend for entry in findings for e in entry.file.expectations if not e.ok and "*" not in e.backend}
     found = sorted(signed or failing)
     if len(found) == 1:

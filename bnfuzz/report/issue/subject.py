@@ -28,7 +28,7 @@ from bnfuzz.report.scripts.checks import (
     Unchanged,
     Values,
 )
-from bnfuzz.signature import first_failing, portable, signature
+from bnfuzz.signature import backend_of, first_failing, portable, signature
 
 SHOWN_ELEMENTS = 6
 """Elements of an output that a script compares: the worst ones."""
@@ -232,7 +232,7 @@ def recorded_signatures(entry: Entry, backend: str | None = None) -> tuple[str, 
     """Signatures that the entry records, of one backend or of all."""
     name = portable(backend) if backend else None
     found = [expectation.signature for expectation in entry.file.expectations if expectation.signature]
-    return tuple(dict.fromkeys(one for one in found if name is None or one.split("/")[1] == name))
+    return tuple(dict.fromkeys(one for one in found if name is None or backend_of(one) == name))
 
 
 def rounded_up(value: float, digits: int = 3) -> float:
