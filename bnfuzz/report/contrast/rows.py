@@ -40,7 +40,8 @@ class Row:
 
     index       of the element where they are farthest apart, measured in bounds
     equal_bits  all of the output is bit for bit the same
-    ratios      the smallest and largest ratio A/B over the output
+    equal       all of the output is the same numbers; the sign of a zero may differ
+    ratios      the smallest and largest finite ratio A/B over the output; None where there is none
     typical     the size of noise to be expected: the bound over √n
     """
 
@@ -49,7 +50,8 @@ class Row:
     a: Side
     b: Side
     equal_bits: bool
-    ratios: tuple[float, float]
+    equal: bool
+    ratios: tuple[float, float] | None
     typical: float
 
     @property
@@ -63,7 +65,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """A's number over B's."""
+        """A's number over B's; NaN for 0/0 and what else has none."""
         with np.errstate(all="ignore"):
             return float(np.float64(self.a.observed) / np.float64(self.b.observed))
 
@@ -93,6 +95,7 @@ def rows(case: Case, a: Reading, b: Reading) -> Iterator[Row]:
             a=sides[0],
             b=sides[1],
             equal_bits=given[0][name].tobytes() == given[1][name].tobytes(),
+            equal=bool(np.array_equal(first, second, equal_nan=True)),
             ratios=_ratios(first, second),
             typical=bound / math.sqrt(max(case.spec.n, 1)),
         )
@@ -106,11 +109,11 @@ def _farthest(first: Float, second: Float, judged: list[Judgement], name: str) -
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
 
 
-def _ratios(first: Float, second: Float) -> tuple[float, float]:
+def _ratios(first: Float, second: Float) -> tuple[float, float] | None:
     with np.errstate(all="ignore"):
         found = first / second
     found = found[np.isfinite(found)]
-    return (float(found.min()), float(found.max())) if found.size else (math.nan, math.nan)
+    return (float(found.min()), float(found.max())) if found.size else None
 
 
 def _side(judged: Judgement, name: str, values: Float, at: tuple[int, ...]) -> Side:

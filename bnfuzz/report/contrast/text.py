@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterable, Iterator
 
@@ -106,7 +107,7 @@ def _table(case: Case, table: tuple[Row, ...]) -> list[str]:
                 f"{row.output}{place(row.index)}",
                 number(row.a.observed, name),
                 number(row.b.observed, name),
-                f"{row.ratio:.4g}",
+                "–" if math.isnan(row.ratio) else f"{row.ratio:.4g}",
                 *(values if apart else values[:1]),
                 f"{max(row.a.bound, row.b.bound):.1g}",
                 ratio(float(f"{row.a.largest:.2g}")),
@@ -123,24 +124,21 @@ def _exact(value: float, format_name: str, narrow: bool) -> str:
 def _why(found: Contrast, table: tuple[Row, ...]) -> Iterator[str]:
     """Why the printed numbers differ, output by output; outputs of which the same is to be said share a sentence."""
     for row in sorted(table, key=lambda row: row.output != "dx"):
-        if row.both_zero and not row.equal_bits:
+        if row.both_zero and not row.equal:
             reason = _zero_reason(found.case, row.output)
             bound = max(row.a.bound, row.b.bound)
-            low, high = row.ratios
-            span = (
-                f"ratio, {low:.3g} here, means"
-                if f"{low:.3g}" == f"{high:.3g}"
-                else f"ratios, {low:.3g} to {high:.3g} here, mean"
-            )
             yield (
                 f"{row.output}: the exact value is 0{f' ({reason})' if reason else ''}. Both print noise, at worst "
-                f"±{bound:.1g}, rarely above {row.typical:.1g}: their {span} nothing."
+                f"±{bound:.1g}, rarely above {row.typical:.1g}: their {_meaningless(row)} nothing."
             )
+    signs = [row.output for row in table if row.equal and not row.equal_bits]
+    if signs:
+        yield f"{', '.join(signs)}: the same numbers; only the signs of zeros differ."
     rest = [row for row in table if not row.both_zero]
     same_bits = [row.output for row in table if row.equal_bits]
     if same_bits:
         yield f"{', '.join(same_bits)}: the same bits."
-    rounding = [row for row in rest if row.same_exact and not row.equal_bits and max(row.a.largest, row.b.largest) <= 1]
+    rounding = [row for row in rest if row.same_exact and not row.equal and max(row.a.largest, row.b.largest) <= 1]
     if rounding:
         near = _grouped((_nearer(row), row.output) for row in rounding)
         kappa = _kappa(found)
@@ -159,6 +157,14 @@ def _why(found: Contrast, table: tuple[Row, ...]) -> Iterator[str]:
         if off:
             words = ", ".join(f"{output} by {ratio(float(f'{largest:.2g}'))}" for output, largest in off)
             yield f"{who} is off the exact value by more than the bound, error/bound: {words}."
+
+
+def _meaningless(row: Row) -> str:
+    """`ratio, 2 here, means` or `ratios, −3 to 2 here, mean`."""
+    if row.ratios is None:
+        return "ratio means"
+    low, high = (f"{end:.3g}" for end in row.ratios)
+    return f"ratio, {low} here, means" if low == high else f"ratios, {low} to {high} here, mean"
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> str:
