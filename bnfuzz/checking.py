@@ -267,9 +267,9 @@ class Check:
             raise UsageError(f"check takes cases of one step, not {len(spec.steps)}; see bnfuzz replay")
         reply = self.runs.run((self.name,), spec, inputs)[self.name]
         if reply.status != "ok" or reply.outputs is None:
-            return Result(self.name, reply)
+            return Result(self.name, reply, spec)
         reference = References(inputs, rung).of(spec, self.stated)
-        return Result(self.name, reply, (judge(reference, reply.outputs),))
+        return Result(self.name, reply, spec, (judge(reference, reply.outputs),))
 
     def _vocabulary(self, asked: Asked, trials: int) -> tuple[Spec, ...]:
         """The Specs, smallest first: few for few trials."""

@@ -18,6 +18,7 @@ from bnfuzz.backends.pool import Pool, Reply, Status
 from bnfuzz.case import Case, Inputs, Outputs, Spec
 from bnfuzz.conventions import Conventions
 from bnfuzz.judge.compare import Judgement, judge
+from bnfuzz.judge.regime import regime_of_call
 from bnfuzz.judge.verdict import Kind, Verdict, precedence
 from bnfuzz.numerics.reference import Reference, Rung, evaluate
 from bnfuzz.numerics.rules import Rules, rules_of
@@ -35,6 +36,7 @@ class Result:
 
     backend: str
     reply: Reply
+    spec: Spec
     steps: tuple[Judgement, ...] = ()
 
     @property
@@ -70,7 +72,8 @@ class Result:
     def verdicts(self, trial: int) -> tuple[Verdict, ...]:
         """One verdict per output: over several steps the worst, which then says in which step it was."""
         if not self.steps:
-            return (Verdict(output=CALL, kind=_CALL_KINDS[self.reply.status], why=self.reply.message),)
+            kind, regime = _CALL_KINDS[self.reply.status], regime_of_call(self.spec)
+            return (Verdict(output=CALL, kind=kind, regime=regime, why=self.reply.message),)
         verdicts: dict[str, Verdict] = {}
         if self.reply.mutated:
             why = f"changed its {', '.join(self.reply.mutated)}"
@@ -154,10 +157,10 @@ def _result(
     name: str, reply: Reply, spec: Spec, inputs: Inputs, conventions: Conventions, references: References
 ) -> Result:
     if reply.status != "ok" or reply.outputs is None:
-        return Result(name, reply)
+        return Result(name, reply, spec)
     if len(spec.steps) == 1:
-        return Result(name, reply, (judge(references.of(spec, conventions), reply.outputs),))
-    return Result(name, reply, tuple(judged_steps(reply.outputs, spec, inputs, conventions, references.rung)))
+        return Result(name, reply, spec, (judge(references.of(spec, conventions), reply.outputs),))
+    return Result(name, reply, spec, tuple(judged_steps(reply.outputs, spec, inputs, conventions, references.rung)))
 
 
 def judged_steps(

@@ -27,7 +27,7 @@ def off_by(steps: int) -> Result:
     for _ in range(steps):
         y[0, 2, 1] = np.nextafter(y[0, 2, 1], np.float32(np.inf))
     outputs = Outputs(y=y)
-    return Result("f", Reply(backend="f", status="ok", outputs=outputs), (judge(exact, outputs),))
+    return Result("f", Reply(backend="f", status="ok", outputs=outputs), exact.spec, (judge(exact, outputs),))
 
 
 def test_so_many_units_in_the_last_place_pass_and_no_more():

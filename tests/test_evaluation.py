@@ -164,10 +164,21 @@ def test_what_cannot_be_expressed_is_unsupported(pool):
 
 
 @pytest.mark.parametrize("status", ["error", "crash", "hang"])
-def test_a_failed_call_is_a_verdict_on_the_call(status):
-    result = Result("numpy", Reply(backend="numpy", status=status, message="died of SIGSEGV"))
+@pytest.mark.parametrize(
+    ("shape", "steps", "regime"),
+    [
+        ((4, 2), ("training",), "plain"),
+        ((1, 2), ("training",), "n1"),
+        ((1, 2), ("inference",), "plain"),
+        ((0, 2), ("inference",), "empty"),
+        ((2, 0), ("training",), "empty"),
+    ],
+)
+def test_a_failed_call_is_a_verdict_on_the_call(status, shape, steps, regime):
+    reply = Reply(backend="numpy", status=status, message="died of SIGSEGV")
+    result = Result("numpy", reply, batch_norm_spec(shape, steps=steps))
     (found,) = result.verdicts(0)
-    assert (found.output, found.kind, found.why) == (CALL, status, "died of SIGSEGV")
+    assert (found.output, found.kind, found.why, found.regime) == (CALL, status, "died of SIGSEGV", regime)
     assert result.failing().tolist() == [0]
     assert result.headline(0) == found
 

@@ -162,7 +162,8 @@ class Search:
             for variant, reply in found.lost:
                 if reply.status in ("crash", "hang"):
                     self.tally.backends[name].hung |= reply.status == "hang"
-                    self._sightings.look(Result(name, reply), variant.spec, variant.inputs, self.asked.outputs)
+                    died = Result(name, reply, variant.spec)
+                    self._sightings.look(died, variant.spec, variant.inputs, self.asked.outputs)
 
     def _wanted(self) -> int:
         """Trials of the next plan: fewer than K where a budget of cases is nearly spent."""

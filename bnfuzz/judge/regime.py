@@ -1,10 +1,11 @@
-"""The regime of a channel, from exact values: what sort of input a finding needs. Part of its signature."""
+"""The regime: what sort of channel, from exact values, or of call a finding needs. Part of its signature."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bnfuzz.case import Spec
 from bnfuzz.judge.verdict import Regime
 from bnfuzz.numerics.reference import Reference
 
@@ -46,6 +47,13 @@ def regime(reference: Reference, group: Index) -> Regime:
     if channels.variance[group] < reference.rules.eps:
         return "eps-dominated"
     return "plain"
+
+
+def regime_of_call(spec: Spec) -> Regime:
+    """For a call that failed as a whole: `empty` (an array without elements), `n1`, or `plain`."""
+    if spec.size == 0:
+        return "empty"
+    return "n1" if spec.n == 1 and "training" in spec.steps else "plain"
 
 
 def regimes(reference: Reference) -> NDArray[np.object_]:

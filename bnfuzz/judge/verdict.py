@@ -36,8 +36,8 @@ FAILING: frozenset[str] = FINDINGS - {"range", "nondeterministic"}
 Information = Literal["informative", "limit only", "vacuous"]
 """How much a check says: its bound is below the a-priori range; only the hard limit decides; neither."""
 
-Regime = Literal["n1", "constant", "offset", "eps-dominated", "range", "plain"]
-"""What sort of channel failed, from exact values; part of a finding's signature."""
+Regime = Literal["empty", "n1", "constant", "offset", "eps-dominated", "range", "plain"]
+"""What sort of channel failed, from exact values, or what sort of array; part of a finding's signature."""
 
 
 @dataclass(frozen=True, kw_only=True)
