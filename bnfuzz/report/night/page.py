@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from bnfuzz.judge.verdict import KINDS
 from bnfuzz.night import STANDINGS, NightReport, Tracked
 from bnfuzz.report.links import web_address
 from bnfuzz.report.night.odd import odd_cases
+from bnfuzz.report.night.one_cause import by_cause
 from bnfuzz.report.night.page_data import inline_json, plot_data
 from bnfuzz.report.night.page_tables import drawn, formats, stored
 from bnfuzz.report.night.summary import headline
@@ -65,7 +66,7 @@ def page(report: NightReport, folder: Path) -> str:
     )  # fmt: skip
     data = plot_data(report)
     plotly, script = get_plotlyjs(), _own("page.js")
-    findings = [_finding(row, folder) for row in report.findings]
+    findings = {row.signature: _finding(row, folder) for row in report.findings}
     return str(
         environment.get_template("page.html").render(
             night=report.night,
@@ -74,10 +75,10 @@ def page(report: NightReport, folder: Path) -> str:
             sections=SECTIONS,
             version=__version__,
             infinity=math.inf,
-            findings=findings,
-            news=_standing(findings, "new", "back"),
-            moved=_standing(findings, "changed", "flaky"),
-            gone=_standing(findings, "gone"),
+            findings=list(findings.values()),
+            news=_standing(findings, report, "new", "back"),
+            moved=_standing(findings, report, "changed", "flaky"),
+            gone=_standing(findings, report, "gone"),
             choices=_choices(report.findings),
             odd=[
                 {**vars(group), "many": group.many, "rows": _addressed(group.rows)}
@@ -117,8 +118,10 @@ def _policy(*scripts: str) -> str:
     )
 
 
-def _standing(findings: list[dict[str, Any]], *standings: str) -> list[dict[str, Any]]:
-    return [row for row in findings if row["standing"] in standings]
+def _standing(findings: Mapping[str, Any], report: NightReport, *standings: str) -> list[tuple[Any, list[Any]]]:
+    """(finding, others of its cause), of these standings."""
+    groups = by_cause(row for row in report.findings if row.standing in standings)
+    return [(findings[group.first.signature], [findings[row.signature] for row in group.others]) for group in groups]
 
 
 def _choices(findings: tuple[Tracked, ...]) -> dict[str, list[str]]:

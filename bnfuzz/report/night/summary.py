@@ -9,6 +9,7 @@ from bnfuzz.night import NightReport, Tracked
 from bnfuzz.report.links import linked
 from bnfuzz.report.markdown import cell, code, escaped, table
 from bnfuzz.report.night.odd import FEW, OddCases, odd_cases
+from bnfuzz.report.night.one_cause import by_cause
 from bnfuzz.report.words import counted, ratio
 
 SHOWN = 25
@@ -88,19 +89,21 @@ def _named(name: str, version: str) -> str:
 
 
 def _findings(rows: list[Tracked]) -> Iterator[str]:
+    groups = by_cause(rows)
     cells = [
         (
-            row.standing,
-            cell(row.signature),
-            ratio(row.severity) if row.severity else "",
-            str(row.first_night),
-            linked(row.note or row.cause or "", row.link),
+            group.first.standing,
+            cell(group.first.signature) + (f" and {len(group.others)} more of this cause" if group.others else ""),
+            ratio(group.first.severity) if group.first.severity else "",
+            str(group.first.first_night),
+            linked(group.first.note or group.first.cause or "", group.first.link),
         )
-        for row in rows[:SHOWN]
+        for group in groups[:SHOWN]
     ]
     yield table(("", "finding", "error/bound", "since night", "said of it"), cells)
-    if len(rows) > SHOWN:
-        yield f"\nand {len(rows) - SHOWN} more: see the page"
+    left = sum(1 + len(group.others) for group in groups[SHOWN:])
+    if left:
+        yield f"\nand {left} more: see the page"
 
 
 def _replay(report: NightReport) -> list[str]:
