@@ -6,6 +6,7 @@ CORPUS ?= corpus
 BACKENDS ?= numpy jax jax-eager jax-pmean flax flax-slow-variance mxnet mxnet-scratch mxnet-gluon
 VENV := .venv
 BIN := $(VENV)/bin
+TEST_JOBS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: env fuzz test lint clean
@@ -34,7 +35,7 @@ lint: $(VENV)/main.ready
 	$(BIN)/mypy
 
 test: env lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile --no-loadscope-reorder
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
