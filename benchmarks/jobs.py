@@ -30,37 +30,36 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One campaign. `processor`: seconds of processor time of all its processes."""
+    """One campaign. `cores` and `cost` are of what lies between its first tick and its last.
+
+    cores  that all its processes kept busy
+    cost   judged trials per second of processor time
+    """
 
     judged: int
     seconds: float
-    processor: float
+    cores: float
+    cost: float
 
     @property
     def rate(self) -> float:
         return self.judged / self.seconds
 
-    @property
-    def cores(self) -> float:
-        return self.processor / self.seconds
-
 
 class Meter:
-    """Processor time of this process and all below it, from the first tick of a campaign to its last."""
+    """Time, processor time of this process and all below it, and judged trials, at the first tick and at the last."""
 
     def __init__(self) -> None:
-        self._first: tuple[float, float] | None = None
-        self._last = (0.0, 0.0)
+        self._first: tuple[float, float, int] | None = None
+        self._last = (0.0, 0.0, 0)
 
     def tick(self, campaign: Watched) -> None:
-        self._last = (campaign.budget.elapsed, processor_seconds(os.getpid()))
+        self._last = (campaign.budget.elapsed, processor_seconds(os.getpid()), campaign.tally.judged)
         self._first = self._first or self._last
 
-    @property
-    def cores(self) -> float:
-        if self._first is None or self._last[0] <= self._first[0]:
-            return float("nan")
-        return (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
+    def between(self) -> tuple[float, float, int]:
+        first = self._first or self._last
+        return self._last[0] - first[0], self._last[1] - first[1], self._last[2] - first[2]
 
 
 def processor_seconds(root: int) -> float:
@@ -87,14 +86,20 @@ def processor_seconds(root: int) -> float:
 def run(asked: Settings, jobs: int, corpus: Path) -> Run:
     meter = Meter()
     report = run_campaign(asked, Corpus(corpus), jobs=jobs, tick=meter.tick)
-    return Run(judged=report.tally.judged, seconds=report.elapsed, processor=meter.cores * report.elapsed)
+    seconds, processor, judged = meter.between()
+    return Run(
+        judged=report.tally.judged,
+        seconds=report.elapsed,
+        cores=processor / seconds if seconds > 0 else float("nan"),
+        cost=judged / processor if processor > 0 else float("nan"),
+    )
 
 
 def row(backends: Sequence[str], jobs: int, alone: list[Run], together: list[Run]) -> tuple[str, ...]:
     cores = len(os.sched_getaffinity(0))
     one, several = median(run.rate for run in alone), median(run.rate for run in together)
     used = median(run.cores for run in alone)
-    cost = [median(run.judged / run.processor for run in runs) for runs in (alone, together)]
+    cost = [median(run.cost for run in runs) for runs in (alone, together)]
     return (
         " ".join(backends),
         f"{one:,.0f}",

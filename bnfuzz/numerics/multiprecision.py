@@ -32,7 +32,6 @@ class Multiprecision:
         self._lift = np.frompyfunc(mpf, 1, 1)
         self._divide = np.frompyfunc(lambda a, count: a / count, 2, 1)
         self._reciprocal_root = np.frompyfunc(lambda a: 1 / self._context.sqrt(a) if a > 0 else mpf(0), 1, 1)
-        self._magnitude = np.frompyfunc(lambda a: float(abs(a)), 1, 1)
         self._float = np.frompyfunc(float, 1, 1)
 
     def lift(self, array: Float) -> Objects:
@@ -57,7 +56,7 @@ class Multiprecision:
         return self._as_objects(self._reciprocal_root(a))
 
     def magnitude(self, a: Objects) -> Float:
-        return np.asarray(self._magnitude(a), dtype=np.float64)
+        return np.abs(np.asarray(self._float(a), dtype=np.float64))
 
     def split(self, a: Objects) -> tuple[Float, Float]:
         hi = np.asarray(self._float(a), dtype=np.float64)
