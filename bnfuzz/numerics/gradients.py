@@ -22,19 +22,22 @@ def cotangent(a: TrackedArithmetic, stored_y: Tracked, problem: Problem, rules: 
     """g: as given; 1 for the loss sum(y); 2·y/size for mean(y²).
 
     That has LOSS_ROUNDINGS, the first one of 1/size, in y's format or in the compute format, whichever is coarser, and
-    is flagged where y itself may overflow.
+    is flagged where y itself may overflow, or y + y, the sum of the product's two gradients (seen in flax: XLA
+    multiplies it by 1/size afterwards).
     """
     if problem.loss == "sum":
         return a.exact(np.ones((1,) * stored_y.flag.ndim))
     if problem.loss == "mean_square":
         fmt = coarser(rules.data, rules.compute)
-        doubled = a.values.multiply(stored_y.v, a.values.lift(np.asarray(2.0)))
-        v = a.values.divide(doubled, problem.size)
+        two = a.values.lift(np.asarray(2.0))
+        doubled = Tracked(a.values.multiply(stored_y.v, two), 2 * stored_y.e, stored_y.flag)
+        v = a.values.divide(doubled.v, problem.size)
         e = 2 * stored_y.e / problem.size
         share = fmt.unit_roundoff / problem.size + a.underflow_in(fmt)
-        e[:RUNG] += (a.values.magnitude(doubled) + 2 * stored_y.e[:RUNG]) * share
+        e[:RUNG] += (a.values.magnitude(doubled.v) + doubled.e[:RUNG]) * share
         e[RUNG] += 2 * a.values.unit_roundoff * (a.values.magnitude(v) + e[RUNG]) + a.values.underflow
-        flag = a.rounded(stored_y, rules.data, times=0).flag | (problem.size > fmt.largest)
+        flag = a.rounded(stored_y, rules.data, times=0).flag | a.rounded(doubled, fmt, times=0).flag
+        flag = flag | (problem.size > fmt.largest)
         return a.rounded(Tracked(v, e, flag), fmt, LOSS_ROUNDINGS - 1)
     assert problem.cotangent is not None
     return a.array(problem.cotangent)
