@@ -25,7 +25,7 @@ import click
 
 from benchmarks.hidden_faults import HIDDEN
 from bnfuzz.case import Case, Inputs, Outputs, Spec
-from bnfuzz.conventions import Conventions
+from bnfuzz.conventions import Conventions, FormatTriple
 from bnfuzz.diagnosis.causes.observation import calling
 from bnfuzz.diagnosis.explain import explain
 from bnfuzz.diagnosis.explanation import Explanation
@@ -141,14 +141,15 @@ def rows_of(faults: tuple[Fault, ...], seed: int, seconds: float, plans: int, *,
 
 def same_numbers(first: str, second: str) -> bool:
     """Whether two faults of the catalogue give the same bits on the examples of both."""
-    faults = CATALOGUE.get(first), CATALOGUE.get(second)
-    if faults[0] is None or faults[1] is None:
+    faults = [CATALOGUE[name] for name in (first, second) if name in CATALOGUE]
+    if len(faults) < 2:
         return False
-    for triple in (("float32",) * 3, ("bfloat16", "float32", "float32")):
+    triples: tuple[FormatTriple, ...] = (("float32", "float32", "float32"), ("bfloat16", "float32", "float32"))
+    for triple in triples:
         for fault in faults:
             outputs = []
-            for kernel in (faults[0].kernel, faults[1].kernel):
-                case = fault.example.case(CONVENTIONS, triple)  # type: ignore[arg-type]
+            for kernel in (one.kernel for one in faults):
+                case = fault.example.case(CONVENTIONS, triple)
                 outputs.append(dict(run(kernel, case.spec, case.inputs).items()))
             if any(outputs[0][name].tobytes() != outputs[1][name].tobytes() for name in outputs[0]):
                 return False
