@@ -8,6 +8,22 @@ from bnfuzz.case import Case
 from bnfuzz.judge.verdict import Verdict
 
 
+@dataclass(frozen=True, kw_only=True)
+class Descent:
+    """How a case came to be as small as it is.
+
+    origin    id of the case as it was found
+    severity  of that case: what a smaller one may not fall far below, however often it is shrunk again
+    steps     what was done to it, one line each, over all times it was shrunk
+    finished  nothing was left to try
+    """
+
+    origin: str
+    severity: float
+    steps: tuple[str, ...] = ()
+    finished: bool = False
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Finding:
     """What a campaign saves.
@@ -20,6 +36,7 @@ class Finding:
     confirmed    the verdicts were reached again with mpmath as the reference
     cause        what explains it, where known; no part of the identity
     origin       where the case came from: a link, or campaign and seed
+    descent      of a case that was shrunk
     """
 
     case: Case
@@ -31,3 +48,4 @@ class Finding:
     confirmed: bool = False
     cause: str = ""
     origin: str = ""
+    descent: Descent | None = None

@@ -9,11 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from bnfuzz.case import Array, Case, Inputs, batch_norm_spec
 from bnfuzz.casefile import CaseFile, Expectation, Origin, dumps
 
 pytest_plugins = ["pytester"]
+
+# How long an example takes says nothing of what it shows; machines are slow at times.
+settings.register_profile("untimed", parent=settings.get_profile(settings.get_current_profile_name()), deadline=None)
+settings.load_profile("untimed")
 
 IMPLEMENTATIONS = """\
 import numpy as np

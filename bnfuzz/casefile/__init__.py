@@ -3,8 +3,9 @@
 from bnfuzz.casefile.atomic import create_atomic, write_atomic
 from bnfuzz.casefile.files import MAX_BYTES, dumps, loads, read
 from bnfuzz.casefile.migrations import SCHEMA
-from bnfuzz.casefile.stored import CaseFile, Descent, Expectation, Origin, State, from_finding, merged
+from bnfuzz.casefile.stored import CaseFile, Expectation, Origin, State, from_finding, merged
 from bnfuzz.casefile.tree import case_id
+from bnfuzz.finding import Descent
 
 __all__ = [
     "MAX_BYTES",

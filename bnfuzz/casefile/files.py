@@ -17,9 +17,10 @@ from typing import Any
 from bnfuzz.casefile.exactarray import INLINE_READ, decode_array, decode_number, encode_array, encode_number
 from bnfuzz.casefile.exactjson import PlaceError, below, parse, render
 from bnfuzz.casefile.migrations import SCHEMA, migrated
-from bnfuzz.casefile.stored import CaseFile, Descent, Expectation, Origin
+from bnfuzz.casefile.stored import CaseFile, Expectation, Origin
 from bnfuzz.casefile.tree import case_from_tree, case_tree, clipped, verdict_from_tree, verdict_tree
 from bnfuzz.errors import CaseFileError, InternalError, UsageError
+from bnfuzz.finding import Descent
 
 MAX_BYTES = 64 << 20
 MAX_STEPS = 1000

@@ -12,7 +12,7 @@ from bnfuzz.case import Array, Case
 from bnfuzz.casefile import versions
 from bnfuzz.casefile.tree import case_id
 from bnfuzz.errors import UsageError
-from bnfuzz.finding import Finding
+from bnfuzz.finding import Descent, Finding
 from bnfuzz.judge.verdict import FINDINGS, Verdict
 from bnfuzz.signature import portable
 
@@ -30,22 +30,6 @@ class Origin:
     campaign: str = ""
     seed: int | None = None
     note: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Descent:
-    """How a case came to be as small as it is.
-
-    origin    id of the case as it was found
-    severity  of that case: what a smaller one may not fall far below, however often it is shrunk again
-    steps     what was done to it, one line each, over all times it was shrunk
-    finished  nothing was left to try
-    """
-
-    origin: str
-    severity: float
-    steps: tuple[str, ...] = ()
-    finished: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +142,7 @@ def from_finding(finding: Finding, *, title: str = "", note: str = "", seed: int
         expectations=(expectation,),
         environment=finding.environment,
         verdicts={portable(finding.backend): finding.verdicts},
+        descent=finding.descent,
     )
 
 

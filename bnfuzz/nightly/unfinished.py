@@ -37,7 +37,6 @@ def shrink_rest(
         file = store.case_of(row)
         if file is None or allowance < LEAST_SECONDS:
             continue
-        began = time.monotonic()
         smaller = shrink_finding(pool, _finding(row, file), seconds=allowance)
         if smaller.signature != row.signature:
             # The fault of a sequence that shows in fewer steps goes by another name, under which a campaign finds it.
@@ -45,8 +44,7 @@ def shrink_rest(
             continue
         if not smaller.confirmed:
             continue
-        # It stopped before its time was over, so nothing was left to try.
-        finished = time.monotonic() - began < allowance
+        finished = smaller.descent is not None and smaller.descent.finished
         if smaller.case is file.case:
             ledger.learn(row.signature, finished=finished)
             continue
@@ -73,6 +71,7 @@ def _finding(row: Tracked, file: CaseFile) -> Finding:
         environment=dict(file.environment),
         cause="" if row.cause == UNKNOWN else row.cause,
         origin=file.origin.link or file.origin.campaign,
+        descent=file.descent,
     )
 
 

@@ -15,8 +15,8 @@ from bnfuzz.evaluation import CALL, evaluate_case
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import Verdict
 from bnfuzz.relating import relate_case, relate_trials
-from bnfuzz.shrink.findings import MOST_HANGS, PoolEvaluator
-from bnfuzz.shrink.goal import Goal, severity_floor
+from bnfuzz.shrink.findings import MOST_HANGS, PoolEvaluator, descent_of
+from bnfuzz.shrink.goal import Goal
 from bnfuzz.shrink.minimise import Evaluate, Shrunk, shrink
 from bnfuzz.shrink.related import SHRINKING_DRAWS
 from bnfuzz.signature import first_failing, signature
@@ -57,7 +57,6 @@ def shrink_again(pool: Pool, file: CaseFile, backend: str, *, seconds: float, wh
         return Again(file=None, remark="shows no failure now")
     if recorded.signature and named != recorded.signature:
         return Again(file=None, remark=f"shows {named} now, which is not what is recorded")
-    severity = file.descent.severity if file.descent else first.severity
     finding = Finding(
         case=file.case,
         backend=backend,
@@ -66,8 +65,9 @@ def shrink_again(pool: Pool, file: CaseFile, backend: str, *, seconds: float, wh
         environment=machine.describe(pool.versions(backend)),
         confirmed=True,
         cause=recorded.cause,
+        descent=file.descent,
     )
-    goal = replace(Goal.of(finding), floor=min(severity_floor(severity), first.severity))
+    goal = Goal.of(finding)
     shrunk = _shrunk(pool, finding, goal, related=related, seconds=seconds)
     smaller = finding
     if shrunk.steps:
@@ -76,13 +76,7 @@ def shrink_again(pool: Pool, file: CaseFile, backend: str, *, seconds: float, wh
         if again is None or not goal(shrunk.case.spec, found):
             return Again(file=None, remark="has a smaller case that mpmath does not confirm")
         smaller = replace(finding, case=shrunk.case, verdicts=found, signature=again)
-    descent = Descent(
-        origin=file.descent.origin if file.descent else file.id,
-        severity=severity,
-        steps=(file.descent.steps if file.descent else ()) + shrunk.steps,
-        finished=shrunk.finished,
-    )
-    stored = _stored(file, recorded, smaller, descent)
+    stored = _stored(file, recorded, smaller, descent_of(finding, shrunk))
     return Again(file=stored, steps=shrunk.steps, finished=shrunk.finished)
 
 

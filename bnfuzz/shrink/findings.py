@@ -9,8 +9,9 @@ from typing import overload
 
 from bnfuzz.backends.pool import Pool
 from bnfuzz.case import Inputs, Spec
+from bnfuzz.casefile.tree import case_id
 from bnfuzz.evaluation import CALL, Result, evaluate_block, evaluate_case
-from bnfuzz.finding import Finding
+from bnfuzz.finding import Descent, Finding
 from bnfuzz.judge.verdict import Verdict
 from bnfuzz.shrink.goal import Goal
 from bnfuzz.shrink.minimise import Shrunk, shrink
@@ -83,12 +84,25 @@ def shrink_finding(pool: Pool, finding: Finding, *, seconds: float, goal: Goal |
     """
     shrunk = shrink_case(pool, finding, seconds=seconds, goal=goal)
     accept = goal or Goal.of(finding)
+    descent = descent_of(finding, shrunk)
     if shrunk.steps:
         verdicts = evaluate_case(pool, finding.backend, shrunk.case, rung="mpmath")
         named = signature(shrunk.case.spec, finding.backend, verdicts)
         if named is not None and accept(shrunk.case.spec, verdicts):
-            return replace(finding, case=shrunk.case, verdicts=verdicts, signature=named, confirmed=True)
+            smaller = replace(finding, case=shrunk.case, verdicts=verdicts, signature=named, descent=descent)
+            return replace(smaller, confirmed=True)
+    elif shrunk.reproduced:
+        return confirm(pool, replace(finding, descent=descent))
     return confirm(pool, finding)
+
+
+def descent_of(finding: Finding, shrunk: Shrunk) -> Descent:
+    """How what is left came from the case that was found, by what was done now and before."""
+    before, first = finding.descent, first_failing(finding.verdicts)
+    if before is None:
+        severity = 0.0 if first is None else first.severity
+        return Descent(origin=case_id(finding.case), severity=severity, steps=shrunk.steps, finished=shrunk.finished)
+    return replace(before, steps=before.steps + shrunk.steps, finished=shrunk.finished)
 
 
 def confirm(pool: Pool, finding: Finding) -> Finding:

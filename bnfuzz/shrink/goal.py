@@ -47,11 +47,14 @@ class Goal:
     def of(cls, finding: Finding) -> Self:
         """The goal for shrinking this finding."""
         first = first_failing(finding.verdicts)
+        now = 0.0 if first is None else first.severity
+        # Shrunk before, it is measured by what was found first: it would sink lower every time otherwise.
+        at_first = now if finding.descent is None else finding.descent.severity
         return cls(
             backend=finding.backend,
             signature=finding.signature,
             steps=finding.case.spec.steps,
-            floor=0.0 if first is None else severity_floor(first.severity),
+            floor=min(severity_floor(at_first), now),
         )
 
     def __call__(self, spec: Spec, verdicts: tuple[Verdict, ...]) -> bool:

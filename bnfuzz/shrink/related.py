@@ -11,6 +11,7 @@ from bnfuzz.case import Inputs, Spec
 from bnfuzz.finding import Finding
 from bnfuzz.judge.verdict import Verdict
 from bnfuzz.relating import relate_case, relate_trials
+from bnfuzz.shrink.findings import descent_of
 from bnfuzz.shrink.goal import Goal
 from bnfuzz.shrink.minimise import shrink
 from bnfuzz.signature import signature
@@ -28,9 +29,10 @@ def shrink_related(pool: Pool, finding: Finding, *, seconds: float) -> Finding:
     accept = Goal.of(finding)
     shrunk = shrink(finding.case, evaluate=evaluate, accept=accept, deadline=time.monotonic() + seconds)
     if not shrunk.steps:
-        return finding
+        return replace(finding, descent=descent_of(finding, shrunk)) if shrunk.reproduced else finding
     verdicts = relate_case(pool, finding.backend, shrunk.case)
     named = signature(shrunk.case.spec, finding.backend, verdicts)
     if named is None or not accept(shrunk.case.spec, verdicts):
         return finding
-    return replace(finding, case=shrunk.case, verdicts=verdicts, signature=named, confirmed=True)
+    smaller = replace(finding, case=shrunk.case, verdicts=verdicts, signature=named, confirmed=True)
+    return replace(smaller, descent=descent_of(finding, shrunk))

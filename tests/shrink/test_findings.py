@@ -12,6 +12,7 @@ import pytest
 from bnfuzz.backends import registry
 from bnfuzz.backends.pool import Pool
 from bnfuzz.case import Case, Inputs, Outputs, Spec, batch_norm_spec
+from bnfuzz.casefile.tree import case_id
 from bnfuzz.evaluation import evaluate_case
 from bnfuzz.faults import backend as catalogue
 from bnfuzz.faults.catalogue import CATALOGUE
@@ -99,6 +100,31 @@ class TestShrinkFinding:
         again = shrink_case(pool, replace(finding, case=once.case, verdicts=once.verdicts), seconds=MINUTES, goal=goal)
         assert once.finished
         assert again.steps == ()
+
+    def test_it_is_told_what_was_done_and_whether_anything_is_left(self) -> None:
+        pool, _ = in_process()
+        finding = finding_on(pool, adversarial_case())
+        severity = max(verdict.severity for verdict in finding.verdicts if verdict.output == "y")
+        cut_short = shrink_finding(pool, finding, seconds=0.0)
+        assert cut_short.descent is not None
+        assert not cut_short.descent.finished
+        once = shrink_finding(pool, finding, seconds=MINUTES)
+        assert once.descent is not None
+        assert once.descent.origin == case_id(finding.case)
+        assert once.descent.severity == severity
+        assert once.descent.steps
+        assert once.descent.finished
+        again = shrink_finding(pool, once, seconds=MINUTES)
+        assert again.descent == once.descent
+        assert again.case is once.case
+
+    def test_a_shrunk_finding_is_measured_by_what_was_found_first(self) -> None:
+        pool, _ = in_process()
+        finding = finding_on(pool, adversarial_case())
+        once = shrink_finding(pool, finding, seconds=MINUTES)
+        assert Goal.of(once).floor == Goal.of(finding).floor
+        fresh = Goal.of(replace(once, descent=None)).floor
+        assert fresh <= Goal.of(once).floor
 
 
 class TestCallsThatFail:

@@ -107,6 +107,7 @@ class SentFinding:
             cause=expectation.cause,
             also=expectation.also,
             origin=file.origin.link or file.origin.campaign,
+            descent=file.descent,
         )
 
 

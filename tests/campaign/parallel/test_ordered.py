@@ -211,9 +211,8 @@ def test_a_second_campaign_knows_what_the_first_found(on_crew: Run, corpus: Corp
 
 
 def test_findings_are_shrunk_by_the_crew(on_crew: Run, corpus: Corpus, targets: Targets) -> None:
-    report = on_crew(
-        ScriptedCrew(2), corpus, backends=(targets("one_pass"),), cases=600, seed=2, families=("offset",), **PLAIN
-    )
+    asked = PLAIN | {"cases": 600, "seed": 2, "families": ("offset",), "shrink_share": 20.0}
+    report = on_crew(ScriptedCrew(2), corpus, backends=(targets("one_pass"),), **asked)
     shrunk = [discovery for discovery in report.discoveries.failing if discovery.shrunk]
     assert shrunk
     for discovery in shrunk:
