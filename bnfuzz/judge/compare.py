@@ -114,13 +114,14 @@ def _judge_output(
         passed = overflowed | (finite & (error + exact.rung_bound <= exact.bound))
         failed = finite & (error - exact.rung_bound > exact.bound)
     within_raw = finite & (error <= exact.raw_bound + exact.rung_bound)
+    within_range = exact.flag | (finite & (error <= exact.raw_bound + exact.lost + exact.rung_bound))
     judged = ~exact.undefined
 
     kinds = np.full(values.shape, "ok", dtype=object)
     kinds[~passed] = "uncertain"
     kinds[failed] = "wrong"
     kinds[failed & within_raw] = "unstable"
-    kinds[(failed & ~within_raw) & exact.flag] = "range"
+    kinds[(failed & ~within_raw) & within_range] = "range"
     kinds[~finite & ~passed] = "nonfinite"
     kinds[~finite & ~passed & exact.flag] = "range"
     kinds[exact.undefined] = "vacuous"

@@ -35,8 +35,10 @@ def group_index(reference: Reference, output: str, trial: int, element: Index) -
 
 
 def regime(reference: Reference, group: Index) -> Regime:
-    """`n1`, `constant`, `offset` (κ ≥ 16), `eps-dominated` (σ² < ε) or `plain`, in this order."""
+    """`empty`, `n1`, `constant`, `offset` (κ ≥ 16), `eps-dominated` (σ² < ε) or `plain`, in this order."""
     channels = reference.channels
+    if reference.spec.size == 0:
+        return "empty"
     if reference.spec.mode == "training":
         if reference.spec.n == 1:
             return "n1"

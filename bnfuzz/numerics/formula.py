@@ -28,6 +28,7 @@ from bnfuzz.numerics.problem import Normalised, Problem
 from bnfuzz.numerics.roundings import BUFFER_ROUNDINGS
 from bnfuzz.numerics.rules import Rules
 from bnfuzz.numerics.tracked import CAPPED, TIERS, Tracked, TrackedArithmetic, bounds_product
+from bnfuzz.numerics.underflow import lost_to_underflow
 from bnfuzz.numerics.values import Float
 
 Variant = Literal["sound", "one-pass", "folded"]
@@ -37,7 +38,8 @@ Variant = Literal["sound", "one-pass", "folded"]
 def training(
     arithmetic: TrackedArithmetic, problem: Problem, rules: Rules, variant: Variant = "sound"
 ) -> dict[str, Tracked]:
-    """All outputs of a training step, each stored in its output format; and x̂, which no backend gives."""
+    """All outputs of a training step, each stored in its output format; and what no backend gives: x̂, and `dx_lost`,
+    by how much dx may miss its bound where intermediates underflow."""
     a = arithmetic
     x = a.array(problem.x)
     mean, deviation, variance = _batch_statistics(a, x, problem, variant)
@@ -52,6 +54,7 @@ def training(
     g = cotangent(a, outputs["y"], problem, rules)
     outputs |= parameter_gradients(a, g, norm, problem, rules)
     outputs["dx"] = input_gradient(a, g, norm, problem, rules)
+    outputs["dx_lost"] = a.exact(lost_to_underflow(a, g, norm, problem))
     if problem.running_mean is not None and problem.running_var is not None:
         outputs |= _running_statistics(a, mean, variance, problem, rules)
     return outputs

@@ -11,9 +11,6 @@ from bnfuzz.numerics.rules import Rules
 from bnfuzz.numerics.tracked import RUNG, TIERS, Tracked, TrackedArithmetic, bounds_product
 from bnfuzz.numerics.values import Float
 
-HALF = 0.5
-"""The derivative of 1/√s is −½·r³; half of a cube that is just normal underflows (seen in flax at σ = 4e12)."""
-
 AUTODIFF_ROUNDINGS = 3
 """Products that automatic differentiation of 1/√ forms beyond the ones written here (r², r³, γr³)."""
 
@@ -65,8 +62,8 @@ def input_gradient(
 ) -> Tracked:
     """dx, closed and as automatic differentiation builds it; stored (in parts, where a backend says so).
 
-    The automatic form goes through r³, g·d and their sums, so it may overflow or underflow where the closed one
-    does not: that sets the flag.
+    The automatic form goes through r³, g·d and their sums, so it may overflow where the closed one does not: that sets
+    the flag. What it may lose by underflow is told by underflow.py.
     """
     gamma = None if problem.gamma is None else a.array(problem.gamma)
     incoming = cotangent if gamma is None else a.multiply(cotangent, gamma)
@@ -104,22 +101,18 @@ def input_gradient(
     dx = a.admitted(closed, *forms)
     square = a.multiply(norm.root, norm.root)
     cube = a.multiply(square, norm.root)
-    scaled_cube = cube if gamma is None else a.multiply(gamma, cube)
     product = a.multiply(cotangent, norm.deviation)
-    through_variance = a.multiply(scaled_cube, a.total(product, problem.reduced))
-    scaled_product = a.total(a.multiply(incoming, norm.deviation), problem.reduced)
+    through_variance = a.multiply(cube if gamma is None else a.multiply(gamma, cube), a.total(product, problem.reduced))
     dx = a.at_risk(
         dx,
-        a.may_underflow(square),
-        a.may_underflow(cube, HALF),
-        a.may_underflow(scaled_cube, HALF),
-        scaled_product,
-        # XLA moves the factor r³ of a sum into its terms (seen in float16).
-        a.multiply(incoming, cube),
+        square,
+        through_variance,
+        a.total(a.multiply(incoming, norm.deviation), problem.reduced),
+        # XLA moves the factor r³ of a sum into its terms (seen in float16): one that overflows spoils the whole sum.
+        a.anywhere(a.multiply(incoming, cube), problem.reduced),
         a.multiply(square, a.total(product, problem.reduced)),
         # oneDNN multiplies d by the whole sum Σ g·x̂ before it divides by n.
         a.multiply(norm.deviation, a.total(a.multiply(cotangent, norm.xhat), problem.reduced)),
-        a.may_underflow(through_variance, HALF / problem.n),
     )
     return a.store(dx, rules.data)
 

@@ -43,6 +43,7 @@ class OutputReference:
     bound        how far a sound kernel may be from it, hard limits included
     raw_bound    the same without the hard limits
     rung_bound   how far (value + rest) itself may be from the truth
+    lost         what underflow on the way may add to raw_bound, in some sound kernel
     flag         a sound kernel may overflow or divide by zero on the way
     undefined    the output has no defined value here
     """
@@ -52,6 +53,7 @@ class OutputReference:
     bound: Float
     raw_bound: Float
     rung_bound: Float
+    lost: Float
     flag: Flag
     undefined: Flag
 
@@ -148,10 +150,18 @@ def _on_rung(
         terms = max(spec.n, spec.size // max(1, math.prod(spec.parameter_shape)))
         inflation = 1 + (terms + 100) * 2.0**-52
         outputs = {}
+        lost = values.split(tracked["dx_lost"].v)[0] if "dx_lost" in tracked else np.zeros(())
         for name, (shape, _) in expected_outputs(spec).items():
             if name in tracked:
                 outputs[name] = _output(
-                    spec, name, tracked[name], undefined.masks[name], values, (trials, *shape), inflation
+                    spec,
+                    name,
+                    tracked[name],
+                    undefined.masks[name],
+                    values,
+                    (trials, *shape),
+                    inflation,
+                    lost if name == "dx" else np.zeros(()),
                 )
         if rules.fix_gamma and spec.has_gamma:
             outputs["dgamma"] = _constant((trials, *spec.parameter_shape), 0.0)
@@ -168,7 +178,7 @@ def _on_rung(
 
 
 def _output(
-    spec: Spec, name: str, a: Tracked, mask: Flag, values: Values, shape: tuple[int, ...], inflation: float
+    spec: Spec, name: str, a: Tracked, mask: Flag, values: Values, shape: tuple[int, ...], inflation: float, lost: Float
 ) -> OutputReference:
     value, rest = values.split(a.v)
     # dx of a constant cotangent in inference is one number per group until here.
@@ -190,6 +200,7 @@ def _output(
         bound=shaped(a.e[CAPPED] * inflation),
         raw_bound=shaped(a.e[RAW] * inflation),
         rung_bound=shaped(a.e[RUNG] * inflation + cut),
+        lost=shaped(lost * inflation),
         flag=shaped(a.flag),
         undefined=shaped(mask),
     )
@@ -274,6 +285,7 @@ def _constant(shape: tuple[int, ...], value: float, *, undefined: bool = False) 
         bound=zeros,
         raw_bound=zeros,
         rung_bound=zeros,
+        lost=zeros,
         flag=flag,
         undefined=np.full(shape, undefined),
     )

@@ -228,11 +228,10 @@ class TrackedArithmetic:
             flag = flag | part.flag
         return Tracked(a.v, a.e, np.broadcast_to(flag, np.shape(a.flag)).copy())
 
-    def may_underflow(self, a: Tracked, share: float = 1.0) -> Tracked:
-        """a, flagged also where `share` times it is below the subject's smallest normal number without being 0."""
-        magnitude = self.values.magnitude(a.v) * share
-        tiny = (magnitude > 0) & (magnitude < self.subject.smallest_normal)
-        return Tracked(a.v, a.e, a.flag | tiny)
+    def anywhere(self, a: Tracked, axes: tuple[int, ...]) -> Tracked:
+        """a, flagged along `axes` wherever it is flagged at all: what becomes of the terms of one sum."""
+        flag = np.broadcast_to(np.any(a.flag, axis=axes, keepdims=True), a.flag.shape).copy()
+        return Tracked(a.v, a.e, flag)
 
     # -- internals ----------------------------------------------------------------------------------------------
 

@@ -40,8 +40,9 @@ def suspects_of(reference: Reference, name: str, observed: Array) -> tuple[Flag,
     if not settled.all():
         settled |= _overflowed(exact, observed, formats.named(format_name).largest)
         with np.errstate(invalid="ignore"):
-            beyond = ~np.isfinite(observed.astype(np.float64)) | (error > exact.raw_bound + exact.rung_bound)
-        settled |= exact.flag & beyond
+            raw = exact.raw_bound + exact.rung_bound
+            beyond = ~np.isfinite(observed.astype(np.float64)) | (error > raw)
+            settled |= beyond & (exact.flag | (error <= raw + exact.lost))
     left: Flag = ~np.all(settled.reshape(trials, -1), axis=1)
     return left, ratio.reshape(trials, -1).max(axis=1, initial=0.0)
 

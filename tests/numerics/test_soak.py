@@ -28,8 +28,9 @@ def beyond(exact, observed):
         ratio = np.where(error == 0, 0.0, error / exact.bound)
         signed = (np.sign(values) == np.sign(exact.value)) | (np.abs(exact.value) <= exact.bound)
         overflow = np.isinf(values) & signed & (np.abs(exact.value) + exact.bound >= largest)
+        underflow = error <= exact.raw_bound + exact.lost
     ratio = np.where(exact.undefined | overflow, 0.0, np.where(np.isnan(ratio), np.inf, ratio))
-    return ratio, (ratio > 1) & ~exact.flag, exact.flag
+    return ratio, (ratio > 1) & ~underflow & ~exact.flag, exact.flag
 
 
 def check(spec, inputs, conventions, named_kernels):
