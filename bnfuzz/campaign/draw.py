@@ -9,14 +9,19 @@ hundreds of plans, can steer: it serves long runs.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import math
+import pkgutil
 from collections.abc import Callable, Collection
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
+import bnfuzz
 from bnfuzz.campaign.settings import Settings
 from bnfuzz.case import Spec
 from bnfuzz.conventions import FormatTriple
@@ -109,8 +114,23 @@ def seed_of(seed: int, round_number: int, purpose: str) -> int:
     return int.from_bytes(digest[:8], "little")
 
 
+@cache
+def _load_package() -> None:
+    """Imports every module of this package.
+
+    Now and then Hypothesis draws a constant that it has read in the modules which are loaded, those in site-packages
+    apart. A command and the job of a cluster import different ones: with all of them loaded, one seed is one sequence.
+    """
+    for module in pkgutil.walk_packages(bnfuzz.__path__, "bnfuzz."):
+        if not module.name.endswith("__main__"):
+            # What needs an extra that is not installed can be imported nowhere here.
+            with suppress(ImportError):
+                importlib.import_module(module.name)
+
+
 def each_example(strategy: st.SearchStrategy[Any], seed: int, count: int, body: Callable[[Any], Any]) -> None:
     """Hypothesis as a source of examples: no shrinking, no database, no deadline, one seed."""
+    _load_package()
     raised: list[Exception] = []
 
     @seeded(seed)

@@ -44,6 +44,15 @@ class Report:
     def failed(self) -> bool:
         return bool(self.discoveries.failing)
 
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """Backends that took part without one judged trial or failed call: of them the campaign says nothing.
+
+        The slow ones apart, which get so few plans that a short campaign has none for them.
+        """
+        tallies = self.tally.backends.items()
+        return tuple(name for name, tally in tallies if not (tally.judged or tally.failed_calls or tally.slow))
+
 
 class Campaign:
     """One budgeted search. `announce` is called for every new finding, `tick` after every plan."""

@@ -6,18 +6,19 @@ interrupted `fuzz` ends with its table and, as at any other end, with 0, 1 or 3.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
 import traceback
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from bnfuzz import __version__
-from bnfuzz.errors import BnfuzzError, InfrastructureError, printable
+from bnfuzz.errors import BnfuzzError, InfrastructureError, UsageError, printable
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
@@ -87,11 +88,21 @@ class LazyGroup(click.Group):
             ctx.exit(READER_GONE)
         except (click.ClickException, click.exceptions.Exit):
             raise
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                self._internal(ctx, error)
+            named = f"{str(error.filename)[:40]}…: " if error.filename else ""
+            tell(UsageError(f"{named}a name of the path is longer than the system allows (255 bytes); shorten it"))
+            ctx.exit(UsageError.exit_code)
         except Exception as error:
-            # Exit code 1 means findings; a fault of ours must not look like one.
-            traceback.print_exc(file=sys.stderr)
-            click.echo(f"bnfuzz: internal error ({type(error).__name__}); please report the lines above", err=True)
-            ctx.exit(BnfuzzError.exit_code)
+            self._internal(ctx, error)
+
+    @staticmethod
+    def _internal(ctx: click.Context, error: Exception) -> NoReturn:
+        """Exit code 1 means findings; a fault of ours must not look like one."""
+        traceback.print_exception(error, file=sys.stderr)
+        click.echo(f"bnfuzz: internal error ({type(error).__name__}); please report the lines above", err=True)
+        ctx.exit(BnfuzzError.exit_code)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

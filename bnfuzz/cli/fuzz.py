@@ -104,8 +104,17 @@ def fuzz(
     click.echo(closing_table(report))
     for line in follow_up(report):
         click.echo(line)
-    if not report.tally.judged:
+    unjudged = report.unjudged
+    if not report.tally.judged and any(tally.failed_calls for tally in report.tally.backends.values()):
+        click.echo("bnfuzz: not one trial was judged: every call failed, see the findings above", err=True)
+    elif not report.tally.judged:
         click.echo("bnfuzz: not one trial was judged, so this says nothing; give a larger budget", err=True)
+    elif unjudged:
+        click.echo(
+            f"bnfuzz: {', '.join(unjudged)}: not one trial was judged, so nothing is said of it; "
+            "give a larger budget, or --format and --mode that it takes",
+            err=True,
+        )
     # What was not searched is no success; but findings come first.
-    unsearched = report.lost or not report.tally.judged
+    unsearched = report.lost or not report.tally.judged or any(name.startswith(registry.TARGET) for name in unjudged)
     sys.exit(1 if report.failed else InfrastructureError.exit_code if unsearched else 0)

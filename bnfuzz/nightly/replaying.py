@@ -132,6 +132,14 @@ def run_again(pool: Pool, file: CaseFile, backend: str) -> Shown:
     failing = [name for name in shown if name is not None]
     if not failing:
         if any(outcome.standing == "undecided" for outcome in outcomes):
+            # The finest reference, which confirmed the finding, may tell what a coarser one cannot.
+            finest = replay(pool, file, (backend,), rung="mpmath")[backend]
+            if finest.standing not in ("undecided", "unsupported"):
+                again = signature(file.case.spec, backend, finest.verdicts)
+                named = first_failing(finest.verdicts)
+                return Shown(
+                    again="same" if again else "gone", signature=again or "", verdict=named, verdicts=finest.verdicts
+                )
             return Shown(again="unseen", note=f"nothing can be said: {last.reason}")
         return Shown(again="gone")
     verdicts = next(o.verdicts for o, name in zip(outcomes, shown, strict=True) if name is not None)

@@ -259,6 +259,10 @@ class _Night:
             version = self.versions[discovery.finding.backend]
             self.ledger.found(from_discovery(discovery, self.store, number=self.number, version=version))
         self.remarks += report.lost
+        self.remarks += [
+            f"{name}: not one trial was judged, so nothing is said of it; give a larger budget"
+            for name in report.unjudged
+        ]
         if not report.tally.tried and not report.interrupted:
             self.troubles.append("the campaign judged nothing: the budget is too short for these backends")
         return report

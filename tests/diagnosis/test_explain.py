@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bnfuzz.case import Case, Inputs, Outputs, Spec
+from bnfuzz.case import Array, Case, Inputs, Outputs, Spec
 from bnfuzz.conventions import Conventions
 from bnfuzz.diagnosis.causes.hypothesis import SOUND, learns_from_inverse, replaced_steps, single_hypotheses, together
 from bnfuzz.diagnosis.causes.observation import calling
@@ -17,7 +17,7 @@ from bnfuzz.evaluation import References
 from bnfuzz.faults import sound, sums, textbook
 from bnfuzz.faults.backend import CONVENTIONS, run
 from bnfuzz.faults.catalogue import CATALOGUE
-from bnfuzz.faults.kernel import Kernel
+from bnfuzz.faults.kernel import Kernel, Pass
 from bnfuzz.faults.textbook import CLEAN
 from bnfuzz.judge.compare import judge
 
@@ -101,6 +101,25 @@ def test_what_the_catalogue_does_not_have_gets_no_name(steps: dict[str, object])
     assert found.failing
     assert found.sentence == UNKNOWN
     assert "cause: no known cause" in list(found.lines())
+
+
+def own_gradient(p: Pass) -> Array:
+    """dx of a batch that is normalised with n/(n − 1) times its variance, as a framework differentiates it."""
+    if not p.training:
+        return textbook.dx(p)
+    n = p.geometry.n
+    return p.scale * (p.h - p.mean_h - p.xhat * p.mean_hx * p.scalar(n / (n - 1)))
+
+
+def test_a_forward_whose_own_gradient_was_taken_is_named_by_its_forward() -> None:
+    fault = CATALOGUE["ddof1_norm"]
+    kernel = replace(fault.kernel, dx=own_gradient)
+    case = fault.example.case(CONVENTIONS)
+    found = explained(kernel, case)
+    assert names(found) == ("ddof1_norm",)
+    assert "by the forward outputs alone" in found.note
+    assert any(line.startswith("dx") for line in found.failing)
+    assert "by the forward outputs alone" not in explained(fault.kernel, case).note
 
 
 def test_nothing_is_explained_where_nothing_fails() -> None:

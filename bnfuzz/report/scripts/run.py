@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -22,6 +23,10 @@ WITHOUT_BNFUZZ = (
 
 LAST_BYTES = 1 << 18
 """Of what a script prints, so much is kept: the end."""
+
+
+EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt)\b")
+"""How the line begins that ends a traceback; a framework may add remarks below it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +60,10 @@ class ScriptRun:
 
     @property
     def last_words(self) -> str:
-        """The last line that it printed anywhere: why it failed otherwise."""
+        """Why it failed otherwise: the last line that names an exception, else the last one that it printed."""
         lines = (self.errors.strip() or self.output.strip()).splitlines()
-        return lines[-1] if lines else "it printed nothing"
+        named = [line for line in lines if EXCEPTION.match(line)]
+        return [*lines, *named][-1] if lines else "it printed nothing"
 
 
 def run_script(text: str, environment: Environment, *, seconds: float, folder: Path | None = None) -> ScriptRun:

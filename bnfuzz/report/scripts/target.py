@@ -27,7 +27,8 @@ def parts(request: Request, name: str) -> Parts:
     framework = framework or guessed_framework(path)
     stateful = request.conventions.running == "needed"
     given = ["x", "gamma", "beta", *(request.state if stateful else ())]
-    made = call(f"{'y, mean, var' if stateful else 'y'} = {function}", [*given, *_options(request, stateful=stateful)])
+    options = _options(request, taken_by(path, function), stateful=stateful)
+    made = call(f"{'y, mean, var' if stateful else 'y'} = {function}", [*given, *options])
     statistics = STATISTICS if stateful else {}
     imports = imports_of(path, function)
     if framework == "numpy" or backward_of(path, function):
@@ -41,12 +42,31 @@ def parts(request: Request, name: str) -> Parts:
     return jax_parts(request, "\n".join(lines), own=imports)
 
 
-def _options(request: Request, *, stateful: bool) -> list[str]:
+def _options(request: Request, taken: frozenset[str] | None, *, stateful: bool) -> list[str]:
+    """The keywords of a call, those of them that the function takes (None: all)."""
     spec, conventions = request.spec, request.conventions
     options: dict[str, object] = {"eps": conventions.eps_given(spec), "axis": spec.affine_axes[0]}
     if stateful:
         options |= {"momentum": conventions.momentum_given(spec), "training": request.training}
-    return keywords(options)
+    return keywords({name: value for name, value in options.items() if taken is None or name in taken})
+
+
+def taken_by(path: Path, function: str) -> frozenset[str] | None:
+    """The parameters of a function of the file, read without running it; None where it takes any, or cannot be told."""
+    for node in _statements(path):
+        found = node.args if isinstance(node, ast.FunctionDef) and node.name == function else None
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [function]:
+            found = node.value.args if isinstance(node.value, ast.Lambda) else None
+        if found is not None and found.kwarg is None:
+            return frozenset(one.arg for one in (*found.posonlyargs, *found.args, *found.kwonlyargs))
+    return None
+
+
+def _statements(path: Path) -> list[ast.stmt]:
+    try:
+        return ast.parse(path.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return []
 
 
 def imports_of(path: Path, *names: str) -> tuple[str, ...]:
@@ -71,9 +91,8 @@ def _written(request: Request, path: Path, function: str, made: str, framework: 
     if request.backward and request.training and backward:
         imported += [] if "." in backward else [backward]
         g = {"explicit": "cotangent", "sum": "y * 0 + 1"}.get(request.spec.cotangent, f"y * (2 / {request.spec.size})")
-        lines.append(
-            call(f"dx, dgamma, dbeta = {backward}", ["x", "gamma", "beta", g, *_options(request, stateful=False)])
-        )
+        options = _options(request, taken_by(path, backward), stateful=False)
+        lines.append(call(f"dx, dgamma, dbeta = {backward}", ["x", "gamma", "beta", g, *options]))
         outputs |= {f"d{name}": f"d{name}" for name in ("x", "gamma", "beta")}
     lines.append(dictionary(request.looked_at(outputs), start="outputs = "))
     out = {"torch": "value.numpy()", "mxnet": "value.asnumpy()"}.get(framework, "np.asarray(value)")
@@ -93,10 +112,7 @@ def _written(request: Request, path: Path, function: str, made: str, framework: 
 
 def backward_of(path: Path, function: str) -> str:
     """How the file's written gradient is called: `backward`, `FUNCTION.backward`, or nothing where there is none."""
-    try:
-        statements = ast.parse(path.read_bytes()).body
-    except (OSError, SyntaxError, ValueError):
-        return ""
+    statements = _statements(path)
     for node in statements:
         targets = node.targets if isinstance(node, ast.Assign) else []
         if any(
