@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -96,3 +99,28 @@ def test_a_sequence_has_the_modes_that_are_asked_for(modes: tuple[Mode, ...], se
     specs = [spec for number in range(6) for spec in vocabulary(asked, TRIPLES, number)]
     assert all(set(spec.steps) == set(modes) for spec in specs)
     assert any(len(spec.steps) > 1 for spec in specs) == several
+
+
+SEQUENCE = """
+import hashlib
+from bnfuzz.campaign.draw import each_plan, vocabulary
+from bnfuzz.campaign.settings import Settings
+from bnfuzz.strategies.formats import TRIPLE_WEIGHTS
+
+asked, digest = Settings(backends=("numpy",), seed=5, cases=1), hashlib.sha256()
+for number in range(3):
+    specs = vocabulary(asked, tuple(TRIPLE_WEIGHTS), number)
+    each_plan(asked, specs[:2], number, lambda plan: digest.update(repr(plan).encode()))
+    digest.update(repr(specs).encode())
+print(digest.hexdigest())
+"""
+
+
+def test_the_sequence_does_not_depend_on_what_is_loaded() -> None:
+    """Hypothesis draws constants of loaded modules: a command and a job on a cluster load different ones at first."""
+
+    def digest(*modules: str) -> str:
+        source = "".join(f"import {module}\n" for module in modules) + SEQUENCE
+        return subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True).stdout
+
+    assert digest() == digest("bnfuzz.cli.fuzz", "bnfuzz.diagnosis.explain") == digest("bnfuzz.campaign.parallel.host")
