@@ -89,8 +89,9 @@ def shrink_finding(pool: Pool, finding: Finding, *, seconds: float, goal: Goal |
         verdicts = evaluate_case(pool, finding.backend, shrunk.case, rung="mpmath")
         named = signature(shrunk.case.spec, finding.backend, verdicts)
         if named is not None and accept(shrunk.case.spec, verdicts):
-            smaller = replace(finding, case=shrunk.case, verdicts=verdicts, signature=named, descent=descent)
-            return replace(smaller, confirmed=True)
+            return replace(
+                finding, case=shrunk.case, verdicts=verdicts, signature=named, confirmed=True, descent=descent
+            )
     elif shrunk.reproduced:
         return confirm(pool, replace(finding, descent=descent))
     return confirm(pool, finding)

@@ -34,5 +34,11 @@ def shrink_related(pool: Pool, finding: Finding, *, seconds: float) -> Finding:
     named = signature(shrunk.case.spec, finding.backend, verdicts)
     if named is None or not accept(shrunk.case.spec, verdicts):
         return finding
-    smaller = replace(finding, case=shrunk.case, verdicts=verdicts, signature=named, confirmed=True)
-    return replace(smaller, descent=descent_of(finding, shrunk))
+    return replace(
+        finding,
+        case=shrunk.case,
+        verdicts=verdicts,
+        signature=named,
+        confirmed=True,
+        descent=descent_of(finding, shrunk),
+    )
